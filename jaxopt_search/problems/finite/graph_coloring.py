@@ -41,20 +41,25 @@ class Graph(NamedTuple):
       lists: of each vertex's neighbors.
       first, second: [E] int32, the ends of each edge.
       num_edges: [] int32; entries beyond are room, so that graphs of one kind share compiled code.
+      weights: [E] int32, of the edges; None if each counts once.
+      of_neighbors: [2 E] int32, the weights in the order of `lists.neighbors`; likewise.
     """
 
     lists: NeighborLists
     first: jax.Array
     second: jax.Array
     num_edges: jax.Array
+    weights: jax.Array | None = None
+    of_neighbors: jax.Array | None = None
 
 
 class ColorCounts(NamedTuple):
     """What makes moves cheap.
 
     Attributes:
-      neighbors: [n, k] int32, how many neighbors of each vertex have each color.
-      conflicts: [n] int32, how many neighbors of each vertex have its own color.
+      neighbors: [n, k] int32, how many neighbors of each vertex have each color; with weights, the
+        sum of those of the edges to them.
+      conflicts: [n] int32, how many have its own color, likewise.
     """
 
     neighbors: jax.Array
@@ -67,7 +72,7 @@ class GraphColoring(FiniteProblem):
     """The colorings of a graph with k colors. Build it with `graph_coloring`.
 
     A solution is [n] int32, the color of each vertex that may be colored. Its cost is the number of
-    edges whose ends have the same color; 0 for a proper coloring.
+    edges whose ends have the same color, or the sum of their weights; 0 for a proper coloring.
 
     Attributes:
       domain_sizes: [n] int32, k for each of these vertices.
@@ -92,10 +97,10 @@ class GraphColoring(FiniteProblem):
         return self.max_domain
 
     def cost(self, coloring: jax.Array) -> jax.Array:
-        """Returns the number of edges that join equal colors, [] int32."""
+        """Returns the number, or weight, of edges that join equal colors, [] int32."""
         graph = self.graph
         is_conflict = coloring[graph.first] == coloring[graph.second]
-        number = jnp.sum(is_conflict & self._is_edge(), dtype=jnp.int32)
+        number = jnp.sum(jnp.where(is_conflict, self._weights(), 0), dtype=jnp.int32)
         if self.fixed is None:
             return number
         vertex = lax.iota(jnp.int32, self.n)
@@ -103,11 +108,11 @@ class GraphColoring(FiniteProblem):
 
     def tally(self, coloring: jax.Array) -> ColorCounts:
         """Returns the neighbors of each vertex by color; O(n k + edges)."""
-        (_, first, second, _), one = self.graph, self._is_edge().astype(jnp.int32)
+        (_, first, second, *_), weights = self.graph, self._weights()
         shape = self.n, self.max_domain
         counts = jnp.zeros(shape, jnp.int32) if self.fixed is None else self.fixed
         for here, there in ((first, second), (second, first)):
-            counts = counts.at[here, coloring[there]].add(one, **memory.IN_BOUNDS)
+            counts = counts.at[here, coloring[there]].add(weights, **memory.IN_BOUNDS)
         return ColorCounts(counts, counts[lax.iota(jnp.int32, self.n), coloring])
 
     def assign_delta(
@@ -123,8 +128,8 @@ class GraphColoring(FiniteProblem):
         there = self.assign_delta(coloring, tally, first, load(coloring, second))
         here = self.assign_delta(coloring, tally, second, load(coloring, first))
         # Each counts the other one as a neighbor of the color that it leaves.
-        _, are_neighbors = self.graph.lists.find(first, second)
-        return there + here - 2 * are_neighbors.astype(jnp.int32)
+        place, are_neighbors = self.graph.lists.find(first, second)
+        return there + here - 2 * jnp.where(are_neighbors, self._weight(place), 0)
 
     def assigned(
         self,
@@ -137,19 +142,19 @@ class GraphColoring(FiniteProblem):
         """Returns the tally after `vertex` got `color`, if `where` holds; portable, O(degree)."""
         old, lists = load(coloring, vertex), self.graph.lists
         start, end = lists.range_of(vertex)
-        step = (old != color).astype(jnp.int32)
 
         def change(which: tuple[int, ...], tally: tuple[Any, ...]) -> tuple[Any, ...]:
             def body(i: jax.Array, is_real: jax.Array, tally: tuple[Any, ...]) -> tuple[Any, ...]:
                 neighbor = load(lists.neighbors, start + i, is_real)
                 own = load(coloring, neighbor)
+                step = jnp.where(old != color, self._weight(start + i, is_real), 0)
                 gain = (own == color).astype(jnp.int32) - (own == old).astype(jnp.int32)
                 there, here = (jnp.broadcast_to(one, neighbor.shape) for one in (old, color))
                 # Which field, where in it, and by how much.
                 changes = (
                     (0, (neighbor, there), -step),
                     (0, (neighbor, here), step),
-                    (1, neighbor, gain),
+                    (1, neighbor, step * gain),
                 )
                 chosen = [changes[k] for k in which]
                 after = [load(tally[field], place) + amount for field, place, amount in chosen]
@@ -179,17 +184,31 @@ class GraphColoring(FiniteProblem):
             delta=lambda place, entries: entries[0] - place.here,
         )
 
-    def _is_edge(self) -> jax.Array:
-        return lax.iota(jnp.int32, self.graph.first.shape[0]) < self.graph.num_edges
+    def _weights(self) -> jax.Array:
+        """Returns the weight of each edge, [E] int32; 0 where there is room for more."""
+        if self.graph.weights is not None:
+            return self.graph.weights
+        is_edge = lax.iota(jnp.int32, self.graph.first.shape[0]) < self.graph.num_edges
+        return is_edge.astype(jnp.int32)
+
+    def _weight(self, place: jax.Array, where: jax.Array | None = None) -> jax.Array:
+        """Returns the weights of edges by where they stand among the neighbors; portable."""
+        weights = self.graph.of_neighbors
+        return jnp.int32(1) if weights is None else load(weights, place, where)
 
 
 def graph_coloring(
-    graph: Any, num_colors: int, *, fixed: Any = None, num_vertices: int | None = None
+    graph: Any,
+    num_colors: int,
+    *,
+    weights: Any = None,
+    fixed: Any = None,
+    num_vertices: int | None = None,
 ) -> GraphColoring:
     """Returns the problem of coloring the vertices of a graph so that few neighbors are alike.
 
-    The cost is the number of edges whose ends have the same color. A coloring of cost 0 is a proper
-    one; `target=0` stops there.
+    The cost is the number of edges whose ends have the same color, or the sum of their weights. A
+    coloring of cost 0 is a proper one; `target=0` stops there.
 
     Args:
       graph: [m, 2] integers, edges as pairs of vertices from 0 on; an edge that is given twice,
@@ -198,6 +217,8 @@ def graph_coloring(
         sparse adjacency matrix from SciPy, a `GraphInstance`, or an undirected graph of `networkx`,
         whose vertices are numbered in the order of its nodes.
       num_colors: k, at least 1.
+      weights: [m] integers, at least 1, of the edges in the order in which `graph` has them, which
+        is no matrix then; those of an edge that is given twice add up. None for 1 each.
       fixed: [m, 2] integers, vertices and the colors that they have; None if all are to be colored.
         Only other vertices are searched; colorings that are given or returned have all vertices.
       num_vertices: n, for edges: vertices above the highest in an edge have no neighbors. None for
@@ -215,6 +236,7 @@ def graph_coloring(
     """
     num_colors = check_count("num_colors", num_colors)
     edges, n = _edges_of(graph, num_vertices)
+    edges, weights = _merged(edges, weights)
     if n * num_colors > MAX_INT32:
         raise ValueError(
             f"num_colors is {num_colors}, expected at most {MAX_INT32 // n} for {n} vertices: the"
@@ -226,14 +248,14 @@ def graph_coloring(
     check = functools.partial(check_vector, domains)
     if fixed is not None:
         given = _fixed_colors(fixed, domains)
-        edges, counts = given.leave_out(edges, num_colors)
+        edges, weights, counts = given.leave_out(edges, weights, num_colors)
         check, n = given.check, len(given.free)
         domains = domains[:n]
     (first, second), room = edges.T, list_room(len(edges))
     host = Original(
-        cost=functools.partial(_cost_on_host, edges, counts), check=check, as_given=given
+        cost=functools.partial(_cost_on_host, edges, weights, counts), check=check, as_given=given
     )
-    lists, _ = neighbor_lists(n, first, second)
+    lists, of_neighbors = neighbor_lists(n, first, second, weights)
     return GraphColoring(
         domain_sizes=on_device(domains, jnp.int32),
         graph=Graph(
@@ -241,6 +263,8 @@ def graph_coloring(
             first=jnp.asarray(with_room(first, room), jnp.int32),
             second=jnp.asarray(with_room(second, room), jnp.int32),
             num_edges=on_device(len(edges), jnp.int32),
+            weights=None if weights is None else on_device(with_room(weights, room), jnp.int32),
+            of_neighbors=None if of_neighbors is None else on_device(of_neighbors, jnp.int32),
         ),
         fixed=None if counts is None else on_device(counts, jnp.int32),
         n=n,
@@ -276,8 +300,10 @@ class _FixedColors(NamedTuple):
             raise ValueError(f"{name}[{i}] is {whole[i]}, expected {self.colors[i]}, as fixed says")
         return whole[self.free]
 
-    def leave_out(self, edges: np.ndarray, num_colors: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the edges among free vertices, and how many others these have by color."""
+    def leave_out(
+        self, edges: np.ndarray, weights: np.ndarray | None, num_colors: int
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """Returns the edges among free vertices, their weights, and those to others by color."""
         ends = self.colors[edges]
         clash = (ends[:, 0] >= 0) & (ends[:, 0] == ends[:, 1])
         if clash.any():
@@ -287,8 +313,11 @@ class _FixedColors(NamedTuple):
         counts = np.zeros((len(self.free), num_colors), np.int32)
         for here, there in ((0, 1), (1, 0)):
             leads_out = (ends[:, here] < 0) & (ends[:, there] >= 0)
-            np.add.at(counts, (place[edges[leads_out, here]], ends[leads_out, there]), 1)
-        return place[edges[(ends < 0).all(axis=1)]], counts
+            own = 1 if weights is None else weights[leads_out]
+            np.add.at(counts, (place[edges[leads_out, here]], ends[leads_out, there]), own)
+        is_inside = (ends < 0).all(axis=1)
+        weights = None if weights is None else weights[is_inside]
+        return place[edges[is_inside]], weights, counts
 
 
 def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
@@ -309,14 +338,17 @@ def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
     return _FixedColors(of_all, free, domains)
 
 
-def _cost_on_host(edges: np.ndarray, fixed: np.ndarray | None, coloring: np.ndarray) -> int:
+def _cost_on_host(
+    edges: np.ndarray, weights: np.ndarray | None, fixed: np.ndarray | None, coloring: np.ndarray
+) -> int:
     coloring = np.asarray(coloring)
-    number = int(np.sum(coloring[edges[:, 0]] == coloring[edges[:, 1]], dtype=np.int64))
+    is_conflict = coloring[edges[:, 0]] == coloring[edges[:, 1]]
+    number = int(is_conflict.sum() if weights is None else weights[is_conflict].sum())
     return number if fixed is None else number + int(fixed[np.arange(len(fixed)), coloring].sum())
 
 
 def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
-    """Returns the edges of a graph, [m, 2] int64, each once, and how many vertices it has."""
+    """Returns the edges of a graph, [m, 2] int64, as it has them, and how many vertices."""
     if num_vertices is not None:
         num_vertices = check_count("num_vertices", num_vertices)
     if (given := graph_of(graph)) is not None:
@@ -351,7 +383,25 @@ def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
         if found.any():
             i = np.argwhere(found)[0][0]
             raise ValueError(f"graph[{i}] is {tuple(array[i].tolist())}, expected {expected}")
-    return np.unique(np.sort(array.astype(np.int64), axis=1), axis=0), n
+    return array.astype(np.int64), n
+
+
+def _merged(edges: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Returns each edge once, [m, 2], from the lower vertex to the higher, and its weight."""
+    unique, place = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True)
+    if weights is None:
+        return unique, None
+    given = plain_array(weights, "weights")
+    if given.shape != edges.shape[:1]:
+        raise ValueError(f"weights has shape {given.shape}, expected {edges.shape[:1]}")
+    if not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(f"weights has dtype {given.dtype}, expected integers")
+    if given.min(initial=1) < 1 or sum(given.tolist()) > MAX_INT32:
+        found = f"{given.min()} to {given.max()}"
+        raise ValueError(f"weights has {found}, expected 1 or more, with a sum that fits int32")
+    added = np.zeros(len(unique), np.int64)
+    np.add.at(added, place.ravel(), given)
+    return unique, added
 
 
 def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:

@@ -20,7 +20,7 @@ PATH = [[0, 1], [1, 2], [2, 3]]
 
 def conflicts(matrix, coloring):
     pairs = itertools.combinations(range(len(coloring)), 2)
-    return sum(bool(matrix[i][j]) and coloring[i] == coloring[j] for i, j in pairs)
+    return sum(int(matrix[i][j]) * bool(coloring[i] == coloring[j]) for i, j in pairs)
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0.0), (5, 0.0), (7, 0.5), (6, 1.0)])
@@ -55,11 +55,20 @@ FIXED = [[8, 2], [0, 1], [4, 0]]
 
 
 @pytest.mark.parametrize("name", ["tabu", "annealing", "swaps"])
-def test_fixed_colors_are_kept_and_count(name):
+@pytest.mark.parametrize("has_weights", [False, True], ids=["ones", "weights"])
+def test_fixed_colors_and_weights_count(name, has_weights):
     """Costs are of the whole graph, whoever makes the steps; each search ends in its own cost."""
     matrix = random_graph(11, 0.6)
     matrix[0, 4] = matrix[4, 0] = 1  # between two that are fixed
-    problem = js.graph_coloring(matrix, 3, fixed=FIXED)
+    if has_weights:
+        matrix = matrix * (np.arange(11) + np.arange(11)[:, None])
+        edges = np.argwhere(np.triu(matrix))
+        given = np.concatenate([edges, edges[:1, ::-1]]), 3
+        weights = np.append(matrix[tuple(edges.T)], 5)
+        matrix[tuple(edges[0])] += 5  # given twice, they add up
+        problem = js.graph_coloring(*given, weights=weights, fixed=FIXED)
+    else:
+        problem = js.graph_coloring(matrix, 3, fixed=FIXED)
     colorings = np.random.default_rng(0).integers(0, 3, (20, problem.n)).astype(np.int32)
     costs = [conflicts(matrix, whole) for whole in problem.host.own(colorings)]
     assert jax.jit(jax.vmap(problem.cost))(colorings).tolist() == costs
@@ -104,6 +113,8 @@ def test_random_graphs_of_a_kind_share_compiled_code():
         (np.triu(np.ones((3, 3), int), 1), {}, "graph[0, 1] is 1 and graph[1, 0] is 0"),
         (2 * (1 - np.eye(3, dtype=int)), {}, "graph[0, 1] is 2, expected 0 or 1"),
         (1 - np.eye(3, dtype=int), {"num_vertices": 4}, "num_vertices is 4, expected 3"),
+        (PATH, {"weights": [1, 2]}, "weights has shape (2,), expected (3,)"),
+        (PATH, {"weights": [1, 0, 2]}, "weights has 0 to 2, expected 1 or more"),
         (PATH, {"fixed": [[4, 0]]}, "fixed has (4, 0), expected vertices 0 to 3"),
         (PATH, {"fixed": [[1, 2]]}, "expected vertices 0 to 3 and colors 0 to 1"),
         (PATH, {"fixed": [[1, 0], [1, 1]]}, "fixed has a vertex twice"),
