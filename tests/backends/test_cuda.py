@@ -210,10 +210,10 @@ def test_any_number_of_warps_makes_the_same_searches(name, num_warps, monkeypatc
     """As for a GPU with compute capability 7.5 and little shared memory."""
     expected = golden.digest(BY_NAME[name].run("xla", 1))
     small = launch._device()._replace(capability=75, shared=64 * 1024)
-    shape_for = launch._shape_for
+    on_gpu = launch._on_gpu
     monkeypatch.setattr(launch, "_device", lambda: small)
     monkeypatch.setattr(
-        launch, "_shape_for", lambda device, n, warps: shape_for(device, n, num_warps)
+        launch, "_on_gpu", lambda *own, **how: on_gpu(*own, **how | {"num_warps": num_warps})
     )
     jax.clear_caches()
     assert golden.digest(BY_NAME[name].run("cuda", 1)) == expected
