@@ -45,6 +45,8 @@ def stacked(**changes):
     made = js.StackedResult(
         x=[np.array([1, 0], np.int32), np.array([0, 2, 1], np.int32)],
         fun=np.array([1.5, 2.5]),
+        costs=np.array([[1.5, 2.0], [4.0, 2.5]]),
+        history=LINES,
         success=False,
         status=js.Status.INTERRUPTED,
         nit=9,

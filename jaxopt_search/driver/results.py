@@ -1,6 +1,7 @@
 """What a run has found, in exact costs, and what is said of it."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -29,6 +30,9 @@ MESSAGES = {
 class Report(NamedTuple):
     """Where a run stands after a chunk, for callbacks. Its arrays are copies.
 
+    `costs` and `solutions` are those of all searches. They are fetched from the devices when they
+    are asked for, by the callback itself; in several processes that share a run, all have to ask.
+
     Attributes:
       step: steps made by each search.
       seconds: of search, as `max_seconds` counts them.
@@ -37,18 +41,19 @@ class Report(NamedTuple):
       gap: as in `Result`.
       acceptance: accepted moves per search and step in this chunk.
       status: `RUNNING`, or why the run ends here.
+      fetch: returns `solutions` and `costs`.
 
     Example:
       >>> import jaxopt_search as js
       >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4))
       >>> search = js.simulated_annealing(js.Relocate(), 5.0)
       >>> def show(report):
-      ...     print(report.step, report.status.name, report.x.shape)
+      ...     print(report.step, report.status.name, report.x.shape, report.costs.shape)
       >>> run = {"num_searches": 8, "max_steps": 2000, "chunk_steps": 1000}
       >>> result = js.solve(problem, search, 0, callback=show, **run)
-      0 RUNNING (16,)
-      1000 RUNNING (16,)
-      2000 MAX_STEPS (16,)
+      0 RUNNING (16,) (8,)
+      1000 RUNNING (16,) (8,)
+      2000 MAX_STEPS (16,) (8,)
     """
 
     step: int
@@ -58,6 +63,17 @@ class Report(NamedTuple):
     gap: float | None
     acceptance: float
     status: Status
+    fetch: Callable[[], tuple[Any, np.ndarray]]
+
+    @property
+    def costs(self) -> np.ndarray:
+        """The best cost of each search so far, as in `Result`."""
+        return self.fetch()[1]
+
+    @property
+    def solutions(self) -> Any:
+        """The best solution of each search so far, as in `Result`."""
+        return self.fetch()[0]
 
     @property
     def line(self) -> str:

@@ -591,6 +591,23 @@ class Run:
             gap=self.best.gap,
             acceptance=seen.accepted / max(num_moves, 1),
             status=status,
+            fetch=functools.partial(self._all_best, seen.step),
+        )
+
+    def _all_best(self, step: int) -> tuple[Any, np.ndarray]:
+        """Returns the best solution of each search, and its cost, as the user counts them.
+
+        Raises:
+          RuntimeError: if the run is no longer at that step.
+        """
+        if step != self.step:
+            raise RuntimeError(
+                f"the solutions of step {step} are gone, ask for them in the callback"
+            )
+        solutions, costs = self.split.all_best(self.look(), self.num_searches)
+        host = self.problem.host
+        return (
+            (solutions, costs) if host is None else (host.own(solutions), host.all_in_full(costs))
         )
 
     def next_steps(self, made: int, seconds: float) -> int:
@@ -617,13 +634,11 @@ class Run:
 
     def result(self, status: Status) -> Result:
         """Returns the result of the run, which has ended."""
-        seen, host = self.look(), self.problem.host
+        seen = self.look()
         problem = counted_in_full(self.problem)
         state = self.split.join(self.state, self.num_searches)
         state = with_best(problem, state, state.device_best)
-        solutions, costs = self.split.all_best(seen, self.num_searches)
-        if host is not None:
-            costs, solutions = host.all_in_full(costs), host.own(solutions)
+        solutions, costs = self._all_best(seen.step)
         num_moves = (seen.step - self.first_step) * len(costs)
         hit = seen.first_hit or Hit(seen.step, seen.best_search)
         return self._result(

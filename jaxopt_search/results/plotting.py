@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_permutation, imported, real_array
-from jaxopt_search.results.types import History, QueensResult, Record, Result
+from jaxopt_search.results.types import History, QueensResult, Record, Result, StackedResult
 
 __all__ = [
     "detached_axes",
@@ -18,6 +18,7 @@ __all__ = [
     "plot_tour",
 ]
 
+_MOST_PICTURES = 3  # of the solutions of several instances
 _MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
 
 
@@ -135,18 +136,20 @@ def plot_board(queens: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_result(result: Result, ax: Any = None) -> Any:
+def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
     """Draws the solution of a result, if there is a picture of its kind, and the course of the run.
+
+    Of several instances, the first three solutions, and the course of the mean cost.
 
     Of a QAP whose numbers the device has in other units, without what all assignments share, or
     with the opposite sign, the map shows those numbers.
 
     Args:
-      ax: axes for the solution, or for the course if there is no picture; or a sequence of two;
-        None for a new figure.
+      ax: axes for the solution, or for the course if there is no picture; or a sequence for the
+        solutions and then the course; None for a new figure.
 
     Returns:
-      [1] or [2] of matplotlib's axes, those that were drawn on.
+      An array of matplotlib's axes, those that were drawn on.
 
     Raises:
       ImportError: if matplotlib is not installed.
@@ -158,19 +161,26 @@ def plot_result(result: Result, ax: Any = None) -> Any:
       >>> course.get_xlabel(), course.get_ylabel()
       ('seconds', 'best cost so far')
     """
-    problem = result.problem
-    draw = None if problem is None else problem.picture(result.x)
+    if isinstance(result, Result):
+        problem, best_known = result.problem, None
+        if problem is not None and problem.host is not None:
+            best_known = problem.host.best_known or None  # of 0 there is no gap
+        draws = [] if problem is None else [problem.picture(result.x)]
+    else:
+        shown, best_known = range(min(len(result.x), _MOST_PICTURES)), None
+        draws = [result.picture(i, result.x[i]) for i in shown] if result.picture else []
+    draws = [draw for draw in draws if draw is not None]
     axes = list(ax) if np.iterable(ax) else [ax]
-    if draw is not None and ax is None:
-        size = (11.0, 4.8)
-        axes = _matplotlib("pyplot").subplots(1, 2, figsize=size, layout="constrained")[1]
-    drawn = [] if draw is None else [draw(axes[0])]
-    if draw is None or len(axes) > 1:
-        host = None if problem is None else problem.host
-        best_known = host.best_known if host is not None else None
-        course = axes[len(drawn)]
-        # Of 0 there is no gap.
-        drawn.append(plot_convergence([result], best_known=best_known or None, ax=course))
+    if draws and ax is None:
+        number = len(draws) + 1
+        size = (5.5 * number, 4.8)
+        axes = _matplotlib("pyplot").subplots(1, number, figsize=size, layout="constrained")[1]
+    drawn = [draw(one) for draw, one in zip(draws, axes, strict=False)]
+    if len(axes) > len(draws):
+        course = axes[len(draws)]
+        drawn.append(plot_convergence(result.history, best_known=best_known, ax=course))
+        if isinstance(result, StackedResult):
+            drawn[-1].set_ylabel("mean of the best costs so far")
     return np.array(drawn)
 
 

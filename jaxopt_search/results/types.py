@@ -15,7 +15,7 @@ from jaxopt_search.files import whole
 from jaxopt_search.results import archives
 
 _FORMAT, _SCHEMA = "jaxopt_search result", 1
-_LEFT_OUT = ("state", "problem", "search", "exchange")  # of classes of anyone's
+_LEFT_OUT = ("state", "problem", "search", "exchange", "picture")  # of classes of anyone's
 _WIDTH = 12  # of the names in a summary
 _SHOWN = 6  # entries of a solution, from its beginning
 _BOUNDED = 200  # entries of a solution up to which a summary computes a bound
@@ -228,6 +228,8 @@ class StackedResult(NamedTuple):
       x: [B, n] int32, the best solution of each instance; a list of arrays [n] int32 if their sizes
         differ.
       fun: [B] int64 or float64, their costs, recomputed on the host.
+      costs: [B, num_searches] the best cost of each search, as the device counts.
+      history: as in `Result`, of the mean of the best costs.
       success: whether steps were made, if there are any to make, and the run was not interrupted.
       status: how the runs ended, all together.
       nit: steps made by each search.
@@ -235,10 +237,14 @@ class StackedResult(NamedTuple):
       compile_seconds: as in `Result`.
       elapsed: as in `Result`.
       env: as in `Result`.
+      picture: maps the number of an instance and a solution to what draws it on matplotlib's axes;
+        None in a result that was loaded.
     """
 
     x: np.ndarray | list[np.ndarray]
     fun: np.ndarray
+    costs: np.ndarray
+    history: History
     success: bool
     status: Status
     nit: int
@@ -246,9 +252,26 @@ class StackedResult(NamedTuple):
     compile_seconds: float
     elapsed: float
     env: dict[str, str]
+    picture: Any = None
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the solutions of the first three instances, and the course of the mean cost.
+
+        Args:
+          ax: a sequence of matplotlib axes, for as many of these; None for a new figure.
+
+        Returns:
+          [1] to [4] of matplotlib's axes, those that were drawn on.
+
+        Raises:
+          ImportError: if matplotlib is not installed.
+        """
+        from jaxopt_search.results import plotting
+
+        return plotting.plot_result(self, ax)
 
     def save(self, path: str | os.PathLike) -> None:
-        """As `Result.save`."""
+        """As `Result.save`; `picture` is left out, too."""
         _save(self, path)
 
     def __repr__(self) -> str:

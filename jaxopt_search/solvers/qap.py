@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import jax
+import numpy as np
 
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
@@ -67,6 +68,7 @@ def solve_qap(
     distance: Any = None,
     key: Any = 0,
     *,
+    linear: Any = None,
     partial_match: Any = None,
     maximize: bool = False,
     dtype: DType | None = None,
@@ -100,6 +102,8 @@ def solve_qap(
         without `distance`. Or of B instances, to be solved at once by tabu search: [B, n, n], or a
         list of matrices [n, n], whose sizes may differ, or of `QAPInstance`s.
       distance: [n, n] from location to location, or likewise of B instances.
+      linear: [n, n] what facility i costs at location k besides, added to the sum. Not of several
+        instances.
       partial_match: [k, 2] integers, facilities and the locations where they have to be; as SciPy's
         option of that name.
       maximize: whether to look for the highest sum in place of the lowest, as SciPy's option of
@@ -144,11 +148,16 @@ def solve_qap(
     with options.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
-            flow = negated(flow)
+            flow, linear = negated(flow), None if linear is None else negated(linear)
             target = target if target is None or isinstance(target, str) else -target
         devices, is_on_cpu = options.devices, is_cpu(options.devices[0])
         if is_several(flow):
-            others = {"partial_match": partial_match, "initial": initial, "callback": callback}
+            others = {
+                "linear": linear,
+                "partial_match": partial_match,
+                "initial": initial,
+                "callback": callback,
+            }
             others |= {"state": state, "exchange": exchange}
             refuse_for_several(target, method=None if method != "annealing" else method, **others)
             problems = as_qaps(flow, distance, dtype)
@@ -161,7 +170,7 @@ def solve_qap(
                 stack = stack_of_assignments(problems, num_searches, room, every, options)
             run = functools.partial(solve_stack, stack, key, options)
         else:
-            problem = as_qap(flow, distance, partial_match, dtype)
+            problem = as_qap(flow, distance, linear, partial_match, dtype)
             padded, n = problem, int(problem.n)
             if problem.num_entries is None:  # with room for more, many sizes share programs
                 padded = problem.padded(_room_for(n, is_on_cpu))
@@ -229,13 +238,21 @@ class _Opposite:
                 setattr(self, name, getattr(callback, name))
 
     def __call__(self, report: Report) -> Any:
-        return self._callback(report._replace(fun=0 - report.fun))
+        return self._callback(report._replace(fun=0 - report.fun, fetch=self._fetch(report)))
+
+    @staticmethod
+    def _fetch(report: Report) -> Callable[[], tuple[Any, np.ndarray]]:
+        def fetch() -> tuple[Any, np.ndarray]:
+            solutions, costs = report.fetch()
+            return solutions, 0 - costs
+
+        return fetch
 
 
 def _opposite(result: Result | StackedResult) -> Any:
     """Returns the result of a maximization, from that of the opposite problem."""
-    if isinstance(result, StackedResult):
-        return result._replace(fun=0 - result.fun)
     history = History(line._replace(best=0 - line.best) for line in result.history)
-    opposite = {"fun": 0 - result.fun, "costs": 0 - result.costs, "is_maximum": True}
+    opposite: dict[str, Any] = {"fun": 0 - result.fun, "costs": 0 - result.costs}
+    if isinstance(result, Result):
+        opposite["is_maximum"] = True
     return result._replace(history=history, **opposite)

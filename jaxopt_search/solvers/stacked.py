@@ -22,7 +22,7 @@ from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver import checkpoints, chunks, environment
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
-from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.results import Recorder, Report
 from jaxopt_search.engine import loop, memory, outcome, starting, stepping
 from jaxopt_search.engine.devices import split_leaf
 from jaxopt_search.engine.fingerprints import fingerprint
@@ -147,6 +147,7 @@ class Stack(NamedTuple):
       own: maps the number of an instance and its solution on the device to the user's.
       in_full: maps costs on the device, [B], to the user's.
       cost: maps the number of an instance and its solution to the exact cost.
+      picture: maps the number of an instance and the user's solution to what draws it on axes.
       pacer: sets the pace of all.
       moves_per_step: that one search of each instance price together.
       is_trivial: whether all solutions of each cost the same.
@@ -158,6 +159,7 @@ class Stack(NamedTuple):
     own: Callable[[int, np.ndarray], np.ndarray]
     in_full: Callable[[np.ndarray], np.ndarray]
     cost: Callable[[int, np.ndarray], int | float]
+    picture: Callable[[int, np.ndarray], Callable[[Any], Any]]
     pacer: Pacer
     moves_per_step: int
     is_trivial: bool
@@ -215,12 +217,13 @@ class _Runs:
     Attributes:
       step: steps made by each search.
       choice: how steps are run.
+      observers: keep the history.
     """
-
-    observers = ()
 
     def __init__(self, stack: Stack, key: Any, options: RunOptions, identity: Identity):
         self.stack, self.timer, self._team = stack, options.timer, options.team
+        self.history = Recorder(options.history_size)
+        self.observers = (self.history.note,)
         self._identity, self.step, self._made = identity, 0, 0
         size, devices = len(stack.sizes), options.devices
         # Copies of the last instance fill the devices up; their keys are others.
@@ -262,11 +265,18 @@ class _Runs:
 
     def report(self, status: Status) -> Report:
         """As of a single run, with the mean of the lowest costs."""
-        state = self.runs.state
-        costs, accepted = self._joined((state.searches.best_cost, state.info.accepted))
-        mean = float(self.stack.in_full(costs.min(axis=1)).mean())
-        acceptance = accepted.mean().item() / max(self._made, 1)
-        return Report(self.step, self.timer.seconds, mean, np.zeros(0), None, acceptance, status)
+        mean = float(self.costs().min(axis=1).mean())
+        accepted = self._joined(self.runs.state.info.accepted).mean().item()
+        acceptance, none = accepted / max(self._made, 1), np.zeros(0)
+        seconds = self.timer.seconds
+        return Report(
+            self.step, seconds, mean, none, None, acceptance, status, lambda: (none, none)
+        )
+
+    def costs(self) -> np.ndarray:
+        """Returns the best cost of each search of each instance, [B, S], as the device counts."""
+        columns = self._joined(self.runs.state.searches.best_cost).T
+        return np.stack(list(map(self.stack.in_full, columns)), axis=1)
 
     def next_steps(self, made: int, seconds: float) -> int:
         pacer = self.stack.pacer
@@ -283,6 +293,7 @@ class _Runs:
             "seconds": self.timer.seconds,
             "pace": self.stack.pacer.notes(),
             "fun": self.stack.costs(found),
+            "history": self.history.notes(),
             "env": environment.of(self._team.devices),
         }
         return Snapshot(self._joined(self.runs.state), _together(found), notes)
@@ -299,12 +310,15 @@ class _Runs:
             for noted, cost in zip(saved.notes["fun"], self.stack.costs(best), strict=True):
                 checkpoints.check_cost(noted, cost)
             self.stack.pacer.recall(saved.notes["pace"])
+            self.history.recall(saved.notes["history"])
 
     def result(self, status: Status) -> StackedResult:
         found, stack, timer = self.best(), self.stack, self.timer
         return StackedResult(
             x=_together(found),
             fun=np.array(stack.costs(found)),
+            costs=self.costs(),
+            history=self.history.lines,
             success=status != Status.INTERRUPTED and (self.step > 0 or stack.is_trivial),
             status=status,
             nit=self.step,
@@ -312,6 +326,7 @@ class _Runs:
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
             env=environment.of(self._team.devices) | {"implementation": str(self.choice)},
+            picture=stack.picture,
         )
 
     def best(self) -> list[np.ndarray]:
@@ -409,6 +424,7 @@ def stack_of_tours(
         own=through_cities,
         in_full=lambda lengths: lengths * units + np.array(left_out),
         cost=length,
+        picture=functools.partial(_tour_drawn, points, is_path=False),
         pacer=pacer_of(recipe, most, options.timer),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
@@ -436,10 +452,23 @@ def stack_of_paths(
             [one.host.in_full(cost) for one, cost in zip(problems, costs.tolist(), strict=True)],
         ),
         cost=lambda i, path: paths.length(matrices[i], path),
+        picture=functools.partial(_tour_drawn, points, is_path=True),
         pacer=pacer_of(recipe, max(sizes), options.timer),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=max(sizes) <= _TRIVIAL,
     )
+
+
+def _assignment_drawn(problems: list[QAP], i: int, assignment: np.ndarray) -> Callable[[Any], Any]:
+    return problems[i].picture(assignment)
+
+
+def _tour_drawn(
+    points: list[np.ndarray], i: int, tour: np.ndarray, *, is_path: bool
+) -> Callable[[Any], Any]:
+    from jaxopt_search.results import plotting
+
+    return functools.partial(plotting.plot_tour, points[i], tour, is_open=is_path)
 
 
 def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Cities:
@@ -474,10 +503,10 @@ def stack_of_assignments(
         sizes=sizes,
         own=lambda i, assignment: assignment[: sizes[i]],
         in_full=lambda costs: np.array(
-            [one.host.in_full(cost) for one, cost in zip(problems, costs.tolist(), strict=True)],
-            float,
+            [one.host.in_full(cost) for one, cost in zip(problems, costs.tolist(), strict=True)]
         ),
         cost=lambda i, assignment: problems[i].host.cost(assignment),
+        picture=functools.partial(_assignment_drawn, problems),
         pacer=Pacer(Pace(0, 1.0, 0.0, every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,

@@ -186,6 +186,27 @@ def test_a_callback_says_when_it_steers_again():
     assert calls == [0, 7, 14, 20]
 
 
+@pytest.mark.devices(2)
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_callback_sees_all_searches(devices):
+    """What each has found so far, in the user's costs, while the run stands there."""
+    flow, distance = np.random.default_rng(0).integers(0, 20, (2, 6, 6))
+    kept, seen = [], []
+
+    def watch(report):
+        kept.append(report)
+        seen.append((report.costs, report.solutions, report.fun))
+
+    how = {"devices": devices, "callback": watch, "max_steps": 20, "num_searches": 3}
+    result = js.solve_qap(flow, distance, maximize=True, **how)
+    for costs, solutions, fun in seen:
+        assert costs.tolist() == [(flow * distance[np.ix_(p, p)]).sum() for p in solutions]
+        assert costs.max() == fun and len(costs) == 3
+    np.testing.assert_array_equal(seen[-1][0], result.costs)
+    with pytest.raises(RuntimeError, match="of step 0 are gone"):
+        _ = kept[0].costs
+
+
 @pytest.fixture
 def now(monkeypatch):
     """A clock that is set by hand."""

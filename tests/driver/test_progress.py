@@ -31,7 +31,7 @@ def no_bar_left():
 
 
 def snapshot(step, status=js.Status.RUNNING, gap=None):
-    return js.Report(step, 1.25, 1234, None, gap, 0.5, status)
+    return js.Report(step, 1.25, 1234, None, gap, 0.5, status, lambda: (None, None))
 
 
 @pytest.mark.parametrize(

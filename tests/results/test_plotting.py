@@ -131,6 +131,18 @@ def test_a_result_draws_itself(name):
     assert list(result.plot(only)) == [only] and only.lines + list(only.images)
 
 
+def test_several_instances_draw_three_solutions_and_their_course():
+    """As many as there are axes for; a result from a file has no pictures."""
+    points = np.random.default_rng(0).random((4, 3, 2))
+    result = js.solve_tsp(points, max_steps=1)
+    axes = [plotting.detached_axes() for _ in range(4)]
+    assert list(result.plot(axes)) == axes
+    for ax, xy, tour in zip(axes[:3], points, result.x, strict=False):
+        np.testing.assert_array_equal(ax.lines[0].get_xydata(), xy[[*tour, tour[0]]])
+    assert axes[3].lines[0].get_ydata()[-1] == pytest.approx(result.fun.mean())
+    assert list(result._replace(picture=None).plot(axes)) == axes[:1]
+
+
 def test_queens_draw_their_first_placement():
     ax = plotting.detached_axes()
     assert list(made.queens().plot(ax)) == [ax]

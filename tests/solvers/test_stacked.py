@@ -83,6 +83,8 @@ def test_tiny_tours_are_the_shortest(implementation, monkeypatch):
     np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
     np.testing.assert_allclose(result.fun[:2], list(map(shortest, points[:2])))
     assert (result.success, result.nit, result.nfev) == (True, 600, 600 * 3 * 4 * 3)
+    assert result.costs.shape == (3, 4)
+    np.testing.assert_allclose(result.costs.min(axis=1), result.fun, rtol=1e-5)
     assert result.env["implementation"] == implementation
 
 
@@ -275,6 +277,8 @@ def test_several_instances_continue(solver, call, devices, tmp_path, monkeypatch
     found = solver(checkpoint=path, resume=True)
     assert (found.nit, found.nfev, found.status) == (300, whole.nfev, js.Status.MAX_STEPS)
     np.testing.assert_array_equal(found.fun, whole.fun)
+    assert found.history[0] == first.history[0]
+    assert found.history[-1].best == pytest.approx(whole.fun.mean())
     chex.assert_trees_all_equal(arrays_of(path), arrays_of(tmp_path / "whole.npz"))
     again = solver(resume=path)
     assert again.nit == 300 and again.fun.tolist() == whole.fun.tolist()
