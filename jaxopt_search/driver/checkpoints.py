@@ -228,6 +228,15 @@ def check_cost(noted: Any, exact: int | float) -> None:
         raise ValueError(f"its best solution costs {exact}, and not {noted}")
 
 
+def noted(path: pathlib.Path, name: str) -> Any:
+    """Returns what a checkpoint notes by a name; None if it is not there, or the file is bad."""
+    try:
+        with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (_, header):
+            return header["notes"].get(name)
+    except (OSError, CheckpointError):
+        return None
+
+
 def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
     """Returns the best solution in a checkpoint and its cost, whatever run the checkpoint is of.
 

@@ -20,6 +20,7 @@ _CHUNK_SECONDS = 0.5
 _MIN_CHUNK_SECONDS = 0.01
 _CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
 _MAX_GROWTH = 8
+_FASTER, _TRIED_NEXT = 1.25, 2  # times as many steps in a second, and in the next chunk
 
 
 class Timer:
@@ -40,6 +41,9 @@ class Timer:
         self.team = ALONE
         self._told = 0.0
         self._every = MAX_INT32
+        # Of chunks so far: the most steps in a second, how many make a longer one worth trying, and
+        # the shortest in seconds.
+        self._rate, self._tried, self._shortest = 0.0, 1, math.inf
         self._called = time.perf_counter()
 
     def start_search(self) -> None:
@@ -80,8 +84,10 @@ class Timer:
     ) -> int:
         """Returns the steps of the next chunk, at least 1, if no limit is reached.
 
-        An exchange may take as long as thousands of steps, and the last chunk may have had none: so
-        the next one has one, or at most twice as many as the last one.
+        A chunk of many instances may take most of its time for itself: chunks get longer as long as
+        that makes steps a quarter faster. An exchange may take as long as thousands of steps,
+        and the last chunk may have had none: so the next one has one, or at most twice as many as
+        the last one.
 
         Args:
           step: steps so far.
@@ -94,6 +100,14 @@ class Timer:
         share = (self.max_seconds or math.inf) / _CHUNKS_IN_A_LIMIT
         wanted = min(_CHUNK_SECONDS, max(share, _MIN_CHUNK_SECONDS), left_seconds)
         size = steps_for(wanted, made, took) if made else first
+        if made:
+            self._shortest, rate = min(self._shortest, took), made / max(took, 1e-9)
+            if rate > _FASTER * self._rate:
+                self._rate, self._tried = rate, _TRIED_NEXT * made
+            if size <= made:
+                longest = min(left_seconds / 4, max(_CHUNK_SECONDS, 10 * self._shortest))
+                most = min(_MAX_GROWTH * made, int(rate * min(longest, 1e9)))
+                size = max(size, min(self._tried, most))
         num_exchanges, self._every = made // self._every, every
         size = min(size, every * max(1, 2 * num_exchanges))
         left_steps = MAX_INT32 if self.max_steps is None else self.max_steps - step

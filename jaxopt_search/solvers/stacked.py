@@ -24,7 +24,7 @@ from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.results import Recorder, Report
 from jaxopt_search.engine import loop, memory, outcome, starting, stepping
-from jaxopt_search.engine.devices import split_leaf
+from jaxopt_search.engine.devices import is_cpu
 from jaxopt_search.engine.fingerprints import fingerprint
 from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
@@ -55,6 +55,7 @@ from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, pacer
 from jaxopt_search.types import Exchange, Problem, Solution
 
 _AT_ONCE = 2**26  # numbers in memory
+_BLOCK_ON_CPU = 64  # instances
 _ANY_PACE = Pace(0, 0.0, 0.0, MAX_INT32)
 _TRIVIAL = 3  # cities, of which all tours have the same length
 
@@ -214,7 +215,10 @@ class _Run(NamedTuple):
 class _Runs:
     """The runs of all instances, made in the same chunks: a `chunks.Chunked`.
 
+    On a CPU they are made in blocks, so that any number of instances shares few programs.
+
     Attributes:
+      blocks: of runs, leaves [D, block, ...] each.
       step: steps made by each search.
       choice: how steps are run.
       observers: keep the history.
@@ -226,35 +230,51 @@ class _Runs:
         self.observers = (self.history.note,)
         self._identity, self.step, self._made = identity, 0, 0
         size, devices = len(stack.sizes), options.devices
-        # Copies of the last instance fill the devices up; their keys are others.
-        numbers = np.arange(size + -size % len(devices), dtype=np.uint32).reshape(len(devices), -1)
-        own = numbers[self._team.rows], self._split(stack.instances)
+        block = -(-size // len(devices))
+        if is_cpu(devices[0]):
+            block = min(4 ** math.ceil(math.log(block, 4)), _BLOCK_ON_CPU)
+        # Copies of the last instance fill the blocks up; their keys are others.
+        self._rows = np.arange(-(-size // (len(devices) * block)) * len(devices) * block)
+        self._rows = self._rows.reshape(-1, len(devices), block)
         with held_back():
             start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
-            self.runs = start(random.as_key(key), *own)
-        one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.runs)
+            numbers, instances = (
+                self._split(self._rows.ravel().astype(np.uint32)),
+                self._split(stack.instances),
+            )
+            self.blocks = [
+                start(random.as_key(key), *own) for own in zip(numbers, instances, strict=True)
+            ]
+        one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
         self.choice = stepping.choose("auto", self._team.own[0], one.problem, search)
         how = {"kind": stack.kind, "implementation": self.choice.implementation}
-        self._advance = pmapped(devices, advance_all, (0, None, None), **how)
+        self._are_real = self._split(self._rows.ravel() < size)
+        self._advance = pmapped(devices, advance_all, (0, 0, None, None), **how)
 
-    def _split(self, tree: Any) -> Any:
-        """Returns leaves [B, ...] as this process's devices get them, [D, B / D, ...]."""
-        split = functools.partial(split_leaf, len(self._team.devices))
-        return jax.tree.map(lambda leaf: split(leaf)[self._team.rows], tree)
+    def _split(self, tree: Any) -> list[Any]:
+        """Returns leaves [B, ...] as this process's devices get them: blocks [D, block, ...]."""
 
-    def _joined(self, tree: Any) -> Any:
+        def block(rows: np.ndarray) -> Any:
+            own = rows[self._team.rows]
+            return jax.tree.map(lambda leaf: leaf[np.minimum(own, len(leaf) - 1)], tree)
+
+        return list(map(block, self._rows))
+
+    def _joined(self, blocks: list[Any]) -> Any:
         """Returns leaves [B, ...], NumPy's, from those of the devices."""
-        size = len(self.stack.sizes)
-        return jax.tree.map(
-            lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:size], self._team.gathered(tree)
-        )
+
+        def join(*leaves: np.ndarray) -> np.ndarray:
+            whole = np.concatenate([leaf.reshape(-1, *leaf.shape[2:]) for leaf in leaves])
+            return whole[: len(self.stack.sizes)]
+
+        return jax.tree.map(join, *map(self._team.gathered, blocks))
 
     def advance(self, num_steps: int) -> None:
-        pace = self.stack.pacer.pace
-        runs = jax.block_until_ready(self._advance(self.runs, pace, num_steps))
+        pace, own = self.stack.pacer.pace, zip(self.blocks, self._are_real, strict=True)
+        blocks = jax.block_until_ready([self._advance(*one, pace, num_steps) for one in own])
         with held_back():  # a checkpoint has all of it
-            self.runs, self.step, self._made = runs, self.step + num_steps, num_steps
+            self.blocks, self.step, self._made = blocks, self.step + num_steps, num_steps
 
     def look(self) -> object:
         """Looks at the clock only: whether a run ends is no matter of its costs."""
@@ -266,7 +286,7 @@ class _Runs:
     def report(self, status: Status) -> Report:
         """As of a single run, with the mean of the lowest costs."""
         mean = float(self.costs().min(axis=1).mean())
-        accepted = self._joined(self.runs.state.info.accepted).mean().item()
+        accepted = self._joined([runs.state.info.accepted for runs in self.blocks]).mean().item()
         acceptance, none = accepted / max(self._made, 1), np.zeros(0)
         seconds = self.timer.seconds
         return Report(
@@ -275,7 +295,7 @@ class _Runs:
 
     def costs(self) -> np.ndarray:
         """Returns the best cost of each search of each instance, [B, S], as the device counts."""
-        columns = self._joined(self.runs.state.searches.best_cost).T
+        columns = self._joined([runs.state.searches.best_cost for runs in self.blocks]).T
         return np.stack(list(map(self.stack.in_full, columns)), axis=1)
 
     def next_steps(self, made: int, seconds: float) -> int:
@@ -290,18 +310,24 @@ class _Runs:
         found = self.best()
         notes = {
             "step": self.step,
+            "num_searches": self.stack.kind.num_searches,
             "seconds": self.timer.seconds,
             "pace": self.stack.pacer.notes(),
             "fun": self.stack.costs(found),
             "history": self.history.notes(),
             "env": environment.of(self._team.devices),
         }
-        return Snapshot(self._joined(self.runs.state), _together(found), notes)
+        states = self._joined([runs.state for runs in self.blocks])
+        return Snapshot(states, _together(found), notes)
 
     def recall(self, saved: Snapshot) -> None:
         """Continues from a checkpoint."""
-        where = jax.tree.map(lambda leaf: leaf.sharding, self.runs.state)
-        self.runs = self.runs._replace(state=jax.device_put(self._split(saved.state), where))
+        where = jax.tree.map(lambda leaf: leaf.sharding, self.blocks[0].state)
+        states = jax.tree.map(np.asarray, saved.state)
+        self.blocks = [
+            runs._replace(state=jax.device_put(state, where))
+            for runs, state in zip(self.blocks, self._split(states), strict=True)
+        ]
         with checkpoints.notes_read():
             self.step = check_count("step", saved.notes["step"], 0, None)
             self.timer.before = checkpoints.seconds_of(saved.notes)
@@ -332,7 +358,7 @@ class _Runs:
     def best(self) -> list[np.ndarray]:
         """Returns the best solution of each instance, [n]."""
         best = pmapped(self._team.devices, best_of_all, 0, kind=self.stack.kind)
-        found = self._joined(best(self.runs))
+        found = self._joined(list(map(best, self.blocks)))
         return [self.stack.own(i, solution) for i, solution in enumerate(found)]
 
 
@@ -352,9 +378,19 @@ def start_all(key: random.Key, numbers: jax.Array, instances: Any, *, kind: Any)
 
 
 def advance_all(
-    runs: Any, pace: Pace, num_steps: jax.Array, *, kind: Any, implementation: Implementation
+    runs: Any,
+    are_real: jax.Array,
+    pace: Pace,
+    num_steps: jax.Array,
+    *,
+    kind: Any,
+    implementation: Implementation,
 ) -> Any:
-    """Returns the runs of a device, leaves [B, ...], after this many steps of each search."""
+    """Returns the runs of a device, leaves [B, ...], after this many steps of each search.
+
+    Args:
+      are_real: [B] bool; one after the other, the others stay as they are.
+    """
 
     def advance(run: _Run, exchanges: bool = True) -> _Run:
         problem, ingredients, state = run
@@ -368,7 +404,11 @@ def advance_all(
 
     if implementation != "cuda":
         # One after the other: side by side by `vmap`, XLA of JAX 0.11.2 does not end to compile.
-        return lax.map(advance, runs)
+        def advance_real(each: tuple[_Run, jax.Array]) -> _Run:
+            run, is_real = each
+            return lax.cond(is_real, advance, lambda run: run, run)
+
+        return lax.map(advance_real, (runs, are_real))
     # Under `vmap` an exchange is made, if for nothing, wherever there may be one.
     apart = jax.vmap(functools.partial(advance, exchanges=False))
     return lax.cond(jnp.asarray(pace.every < MAX_INT32), jax.vmap(advance), apart, runs)

@@ -12,7 +12,7 @@ from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
@@ -79,6 +79,8 @@ _SYMMETRIC_TSP_BY_XLA = _SYMMETRIC_TSP_ON_CPU._replace(
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, searches times squared cities that can be cooled within about ten seconds.
 _COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
+# Of several instances, seconds that a search needs for each city to cool and recombine on a core.
+_SECONDS_OF_A_SEARCH = 25e-6
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 _STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8, colder=None)
@@ -219,7 +221,14 @@ def solve_tsp(
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
             recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
-            recipe, points = chosen(recipe, num_searches, moves_per_search), stack_of_coords(data)
+            points = stack_of_coords(data)
+            if num_searches is None and options.resume is not None:
+                num_searches = checkpoints.noted(options.resume, "num_searches")
+            elif num_searches is None and is_cpu(device):
+                recipe = recipe._replace(num_searches=_searches_in_time(points, options))
+            recipe = chosen(recipe, num_searches, moves_per_search)
+            if recipe.num_searches == 1:  # there is nobody to recombine with
+                recipe = recipe._replace(cooled=1.0)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 if end is not None:
                     stack = stack_of_paths(points, start, end, recipe, options)
@@ -247,6 +256,18 @@ def solve_tsp(
             run = functools.partial(execute, planned)
     result: Any = run()
     return result if closed is None else paths.counted(result, closed)
+
+
+def _searches_in_time(points: list[np.ndarray], options: RunOptions) -> int:
+    """Returns how many searches of each instance the time is long enough for, a power of two.
+
+    A few that cool end better than many that do not.
+    """
+    most, num_searches = _STACKED_TSP_ON_CPU.num_searches, 1
+    each = sum(map(len, points)) * _SECONDS_OF_A_SEARCH / len(options.devices)
+    while num_searches < most and 2 * num_searches * each <= (options.timer.max_seconds or np.inf):
+        num_searches *= 2
+    return num_searches
 
 
 def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:

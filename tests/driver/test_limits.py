@@ -316,3 +316,16 @@ def test_chunks_without_limits(now):
     timer = Timer()
     timer.start_search()
     assert timer.next_steps(0, 100, 0.1, 1) == 500
+
+
+@pytest.mark.parametrize(("fixed", "each"), [(0.04, 0.0005), (0.0, 0.002), (0.0, 0.05)])
+def test_chunks_are_worth_their_own_time(now, fixed, each):
+    """A third of the time and more goes to steps, if chunks take time of their own, or not."""
+    timer, step, made, took = Timer(None, 1.0), 0, 0, 0.0
+    timer.start_search()
+    while timer.status(step) == Status.RUNNING:
+        made = timer.next_steps(step, made, took)
+        took = fixed + made * each
+        now[0] += took
+        step += made
+    assert step * each > 0.33 and timer.seconds < 1.05 + each

@@ -66,7 +66,9 @@ KINDS = {
         checkpoint=folder / "run.npz", checkpoint_every=0.0, callback=lambda report: False
     ),
     "exchange": lambda folder: solve(exchange=js.broadcast_best(every=2)),
-    "several instances": lambda folder: js.solve_tsp(XY, devices=1, max_steps=STEPS),
+    "several instances": lambda folder: js.solve_tsp(
+        XY, devices=1, max_steps=STEPS, history_size=HISTORY
+    ),
 }
 
 

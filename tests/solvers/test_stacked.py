@@ -16,10 +16,11 @@ from kernels import launches
 import jaxopt_search as js
 from jaxopt_search.backends import Choice, obstacle, random
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.options import resolve
 from jaxopt_search.engine import stepping
 from jaxopt_search.problems.qap.build import as_qaps
 from jaxopt_search.problems.qap.construction import constructed_assignment
-from jaxopt_search.solvers import stacked
+from jaxopt_search.solvers import stacked, tsp
 from jaxopt_search.solvers.anneal import Pace
 from jaxopt_search.solvers.tsp import tsp_recipe
 
@@ -120,7 +121,7 @@ def test_they_run_in_kernels(of_kind):
     runs = jax.eval_shape(start, random.as_key(0), numbers, instances)
     advance = functools.partial(stacked.advance_all, kind=kind, implementation="cuda")
     pace = Pace(0, 1.0, 0.0, np.int32(7))
-    given = advance, runs, pace, np.int32(100)
+    given = advance, runs, np.ones(2, bool), pace, np.int32(100)
     assert launches(*given) and obstacle(*given) == ""
 
 
@@ -262,6 +263,34 @@ def broken_at(monkeypatch, call):
         return plain(*arguments)
 
     monkeypatch.setattr(stacked._Runs, "advance", counted)
+
+
+@both
+def test_any_number_of_instances_shares_programs(solver, compiled, monkeypatch):
+    """They are searched in blocks: the first three end as they do among nine."""
+    monkeypatch.setattr(stacked, "_BLOCK_ON_CPU", 4)
+    few = solver(max_steps=40)
+    compiled.clear()
+    many = solver.func(*(3 * given for given in solver.args), max_steps=40)
+    assert not [name for name in compiled if "all" in name]
+    assert many.fun[:3].tolist() == few.fun.tolist() and many.costs.shape == (9, 4)
+
+
+@pytest.mark.parametrize(
+    ("number", "seconds", "expected"), [(500, 100, 16), (500, 1, 4), (500, 0.01, 1)]
+)
+def test_few_searches_cool_where_time_is_short(number, seconds, expected):
+    """Of 500 instances with 20 cities: 16 searches each, or fewer, but at least one."""
+    options = resolve(
+        max_steps=None,
+        max_seconds=seconds,
+        devices=1,
+        checkpoint=None,
+        checkpoint_every=1,
+        resume=None,
+        show_progress=False,
+    )
+    assert tsp._searches_in_time([np.zeros((20, 2))] * number, options) == expected
 
 
 @pytest.mark.devices(2)
