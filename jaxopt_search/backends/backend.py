@@ -111,6 +111,15 @@ class Backend:
     def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
         return lax.dynamic_index_in_dim(values, lane, keepdims=False, allow_negative_indices=False)
 
+    def each(self, fn: Callable[[Any, Any], Any], shared: Any, lanes: Any) -> Any:
+        one = functools.partial(fn, shared)
+        for _ in range(max(map(jnp.ndim, jax.tree.leaves(lanes)), default=0)):
+            one = jax.vmap(one)
+        return one(lanes)
+
+    def overwrite(self, tree: Any, fn: Callable[[Any], Any], shared: Any, where: jax.Array) -> Any:
+        return jax.tree.map(functools.partial(jnp.where, where), fn(shared), tree)
+
     def minimum(self, values: jax.Array) -> jax.Array:
         """Returns the minimum. Parts of a table are compared first, which vectorizes on a CPU."""
         rows = values.shape[0]

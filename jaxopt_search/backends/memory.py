@@ -40,6 +40,7 @@ __all__ = [
     "Index",
     "computed_once",
     "copy",
+    "each",
     "each_index",
     "fori_loop",
     "is_alone",
@@ -48,6 +49,7 @@ __all__ = [
     "lanes",
     "load",
     "one_search",
+    "overwrite",
     "pick",
     "power_of_two",
     "settled",
@@ -318,6 +320,41 @@ def pick(tree: Any, lane: jax.Array) -> Any:
       {'delta': Array(-2, dtype=int32)}
     """
     return jax.tree.map(lambda values: target().pick(values, lane), tree)
+
+
+def each(fn: Callable[[Any, Any], Any], shared: Any, lanes: Any) -> Any:
+    """Returns `fn(shared, lane)` of each lane: plain JAX, which may make arrays of its own.
+
+    In a kernel each thread runs it by itself, entry after entry; elsewhere it is a `vmap`.
+
+    Args:
+      fn: maps a pytree of arrays and the numbers of one lane to a pytree of numbers.
+      shared: a pytree of arrays, buffers and numbers, which all lanes read.
+      lanes: a pytree of leaves [M], or of numbers for one result.
+
+    Example:
+      >>> table = jnp.array([5, 6, 7])
+      >>> each(lambda table, k: jnp.sum(table[: 2]) * k, table, lanes(3)).tolist()
+      [0, 11, 22]
+    """
+    return target().each(fn, shared, lanes)
+
+
+def overwrite(tree: Any, fn: Callable[[Any], Any], shared: Any, where: jax.Array) -> Any:
+    """Returns `fn(shared)` in the buffers of `tree` where the scalar `where` holds, else `tree`.
+
+    Args:
+      tree: a pytree of arrays, buffers and numbers.
+      fn: plain JAX, which returns a tree of the same structure, shapes and dtypes.
+      shared: a pytree that `fn` reads, `tree` among it.
+      where: [] bool.
+
+    Example:
+      >>> order = jnp.array([5, 6, 7])
+      >>> overwrite(order, lambda order: order[::-1], order, jnp.bool_(True)).tolist()
+      [7, 6, 5]
+    """
+    return target().overwrite(tree, fn, shared, where)
 
 
 def computed_once(tree: Tree) -> Tree:

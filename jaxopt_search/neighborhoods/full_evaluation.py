@@ -1,12 +1,12 @@
 """What a search takes for its neighborhood: one with deltas, or moves that are priced in full."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jaxopt_search.backends import memory
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.contracts import solution_shape
 from jaxopt_search.pytrees import pytree
@@ -32,7 +32,10 @@ class Evaluated(NamedTuple):
 @pytree
 @dataclasses.dataclass(frozen=True)
 class FullEvaluation(Enumerable):
-    """The neighborhood of `moves`, O(cost of the problem) a move. Not portable: XLA only.
+    """The neighborhood of `moves`, O(cost of the problem) a move. Portable to kernels only.
+
+    In a kernel a thread prices a move: it computes the cost of the solution after it, by whatever
+    plain JAX that is.
 
     Example:
       >>> import jaxopt_search as js
@@ -53,9 +56,6 @@ class FullEvaluation(Enumerable):
     def space(self) -> str | None:
         return self.moves.space
 
-    def obstacle(self, problem: Any) -> str:
-        return f"{type(self.moves).__name__} has no delta of its own and is priced in full"
-
     def init(self, problem: Any, solution: Solution) -> Evaluated:
         return Evaluated(solution, cost_of(problem, solution))
 
@@ -71,23 +71,31 @@ class FullEvaluation(Enumerable):
     def propose(
         self, problem: Any, representation: Evaluated, words: tuple[jax.Array, ...]
     ) -> Move:
-        def one(words: tuple[jax.Array, ...]) -> Move:
-            return self.moves.propose(problem, representation.solution, words)
+        def one(own: Any, words: tuple[jax.Array, ...]) -> Move:
+            return self.moves.propose(*own, words)
 
-        return _of_each(one, words)
+        return memory.each(one, (problem, representation.solution), words)
 
     def delta(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
-        def one(move: Move) -> Cost:
-            after = self.moves.apply(problem, representation.solution, move)
-            return cost_change(cost_of(problem, after), representation.cost)
+        def one(own: Any, move: Move) -> Cost:
+            problem, (solution, cost) = own
+            return cost_change(self._cost_after((problem, solution, move)), cost)
 
-        return _of_each(one, move)
+        return memory.each(one, (problem, representation), move)
+
+    def _after(self, own: tuple[Any, Solution, Move]) -> Solution:
+        return self.moves.apply(*own)
+
+    def _cost_after(self, own: tuple[Any, Solution, Move], lane: Any = ()) -> Cost:
+        return cost_of(own[0], self._after(own))
 
     def commit(
         self, problem: Any, representation: Evaluated, move: Move, accept: jax.Array
     ) -> Evaluated:
-        after = self.init(problem, self.moves.apply(problem, representation.solution, move))
-        return jax.tree.map(lambda new, old: jnp.where(accept, new, old), after, representation)
+        (solution, cost), own = representation, (problem, representation.solution, move)
+        after = memory.each(self._cost_after, own, ())
+        solution = memory.overwrite(solution, self._after, own, accept)
+        return Evaluated(solution, jnp.where(accept, after, cost))
 
     def num_moves(self, problem: Any) -> int:
         return self.moves.num_moves(problem, solution_shape(problem))
@@ -101,20 +109,16 @@ class FullEvaluation(Enumerable):
     def move_at(
         self, problem: Any, representation: Evaluated, row: jax.Array, column: jax.Array
     ) -> tuple[Move, jax.Array]:
-        def one(at: tuple[jax.Array, jax.Array]) -> tuple[Move, jax.Array]:
-            return self.moves.move_at(problem, representation.solution, *at)
+        def one(own: Any, at: tuple[jax.Array, jax.Array]) -> tuple[Move, jax.Array]:
+            return self.moves.move_at(*own, *at)
 
-        return _of_each(one, (row, column))
+        return memory.each(one, (problem, representation.solution), (row, column))
 
     def undone(self, problem: Any, representation: Evaluated, move: Move) -> Entries:
-        return self.moves.undone(problem, representation.solution, move)
+        def one(own: Any, move: Move) -> Entries:
+            return self.moves.undone(*own, move)
 
-
-def _of_each(one: Callable[[Any], Any], tree: Any) -> Any:
-    """Returns what a function gives for a tree of scalars, or for each place of arrays."""
-    for _ in range(jax.tree.leaves(tree)[0].ndim):
-        one = jax.vmap(one)
-    return one(tree)
+        return memory.each(one, (problem, representation.solution), move)
 
 
 def as_neighborhood(neighborhood: Any) -> Neighborhood:

@@ -14,6 +14,7 @@ from lanes import needs_compiler, played
 from ways import ON_GPU, needs_cpu
 
 import jaxopt_search as js
+from experiments import own
 from jaxopt_search import backends
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.cuda import compile, emit, launch
@@ -158,6 +159,92 @@ def test_operations(num_warps, monkeypatch):
     if ON_GPU:
         for one, other in zip(expected, launched("cuda", num_warps), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def plain(read, k):
+    """Plain JAX on arrays, by itself for each lane: what an emitted thread does in its own way."""
+    numbers, table, floats = read
+    n = numbers.shape[0]
+    order = jnp.roll(numbers, 3) + k
+    ranks = jnp.zeros(n, jnp.int32).at[jnp.abs(order) % n].add(order)
+    ranks = ranks.at[k % n].max(99).at[k + 65].set(7, mode="drop")
+    square = jnp.where(table > k, table, -table)[:9, :9]
+    window = jax.lax.dynamic_slice(table, (k - 3, k), (4, 5))
+    changed = jax.lax.dynamic_update_slice(table, window.T, (k % 11, k * 2))
+    ends = jax.lax.fori_loop(0, 5, lambda i, e: e + jax.lax.cummax(e[::-1]) % (i + 2), order)
+    (last, seen), rows = jax.lax.scan(
+        lambda carry, row: ((carry[0] + row[k % 8], carry[1] | (row[0] > 9)), row[:3] * carry[0]),
+        (jnp.int32(0), jnp.bool_(False)),
+        table[:6],
+    )
+    halved = jax.lax.while_loop(lambda x: x[0] > 2, lambda x: (x[0] // 2, x[1] + 1), (k + 50, k))
+    either = jax.lax.cond(k % 2 == 0, lambda: jnp.sum(ends), lambda: jnp.max(ends))
+    parts = [
+        jnp.sum(order * jnp.arange(n)),
+        jnp.sum(ranks * jnp.arange(n)),
+        jnp.sum(square @ square.T * jnp.arange(9)[:, None]),
+        jnp.sum(window * jnp.arange(5)[None]) + jnp.max(changed, axis=0)[k],
+        last + seen + jnp.sum(rows * jnp.arange(3)[None]),
+        halved[1] + either,
+        jnp.argmax(order) * 100 + jnp.argmin(jnp.concatenate([order, order[:5] - 1])),
+        jnp.sum(jnp.cumsum(table, axis=1, dtype=jnp.int32)[:, 4] ^ jnp.min(table, axis=1)),
+        jnp.sum(table[jnp.array(2), jnp.minimum(order % 9, 8)]),
+        jnp.sum(jnp.take(numbers, jnp.arange(4) + 68 + k, mode="fill", fill_value=5)),
+        jnp.all(order < 200) + jnp.stack([k, k + 1], axis=-1)[1],
+        jnp.sum(jnp.pad(table, ((2, 1), (0, 3)), constant_values=4)[k % 19] * jnp.arange(131)),
+        jnp.sum(numbers.at[k].set(3)[order % n] * order.at[jnp.stack([k, k])].set(k * k)[::-1]),
+        (floats[k % 70] * 3 + jnp.sqrt(jnp.abs(floats[k]))).astype(jnp.int32),
+        jnp.sum(jnp.transpose(table)[3:40:2].reshape(-1)[:30] * jnp.arange(30)),
+    ]
+    return tuple(part.astype(jnp.int32) for part in parts)
+
+
+@needs_compiler
+@pytest.mark.parametrize("num_lanes", [1, 32, 128])
+def test_plain_jax_of_each_lane(num_lanes, monkeypatch):
+    """Loops, scatters, slices, scans and sums in arrays of a thread's own: what XLA gives."""
+
+    def work(i, given, own):
+        made = memory.each(plain, given, memory.lanes(num_lanes) % 60 + i)
+        for number, values in enumerate(made):
+            where = (jnp.int32(number), memory.lanes(num_lanes))
+            own = memory.store(own, where, values, jnp.bool_(True))
+        return memory.overwrite(own, lambda own: own[:, ::-1] + own[0, 0] * 0, own, i > 0)
+
+    def run(implementation):
+        own = jnp.zeros((2, 15, num_lanes), jnp.int32)
+        given = jax.tree.map(jnp.asarray, GIVEN)
+        how = {"implementation": implementation}
+        return jax.device_get(backends.launch(work, jnp.int32(3), given, own, **how))
+
+    expected = run("interpret")
+    assert len(np.unique(expected)) >= 15
+    with played(monkeypatch, order=1):
+        np.testing.assert_array_equal(run("interpret"), expected)
+    if ON_GPU:
+        np.testing.assert_array_equal(run("cuda"), expected)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", own.PROBLEMS)
+def test_costs_in_plain_jax_run_in_kernels(name, monkeypatch):
+    """Of six problems of one's own: a thread prices a move."""
+    make, moves = own.PROBLEMS[name]
+    problem = make(np.random.default_rng(0))
+    search = js.simulated_annealing(moves, 20.0, moves_per_search=20)
+
+    def run(implementation):
+        how = {"num_searches": 2, "max_steps": 30, "implementation": implementation}
+        return js.run(3, problem, search, **how)
+
+    expected = run("xla")
+    assert expected.info.accepted.sum() > 0
+    assert js.why_not_portable(problem, search) == ""
+    if ON_GPU:
+        chex.assert_trees_all_equal(run("cuda"), expected)
+    for order in (0, 1):
+        with played(monkeypatch, order=order):
+            chex.assert_trees_all_equal(run("interpret"), expected)
 
 
 @pytest.mark.parametrize("capability", [75, 80, 90])

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import linear_ordering, matrix_tsp
+from cases import matrix_tsp
 from ways import needs_cpu
 
 import jaxopt_search as js
+from experiments import own
 from jaxopt_search import backends
 from jaxopt_search.engine import stepping
 
@@ -41,15 +42,17 @@ def test_auto_on_a_cpu():
     assert _choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
 
 
-def test_full_evaluation_says_what_a_kernel_would_take():
+def test_costs_that_a_kernel_cannot_compute_are_named():
     """`auto` falls back to XLA and says why; `cuda` refuses."""
-    problem = linear_ordering(6)
+    sorted_cost = own.Order(jnp.arange(6), 6, lambda data, order: jnp.sort(order * data)[3])
     search = annealing(js.Swap())
-    reason = "Swap has no delta of its own and is priced in full"
-    assert js.why_not_portable(problem, search) == reason
-    assert _choose("auto", "cuda", problem, search) == ("xla", reason)
-    with pytest.raises(js.NotPortable, match=reason):
-        _choose("cuda", "cuda", problem, search)
+    reason = stepping.why_not_portable(sorted_cost, search)
+    assert re.search(r"<lambda> \(test_portability.py:\d+\) uses sort, ", reason)
+    assert _choose("auto", "cuda", sorted_cost, search) == ("xla", reason)
+    with pytest.raises(js.NotPortable, match="uses sort"):
+        _choose("cuda", "cuda", sorted_cost, search)
+    large = own.Order(jnp.arange(9000), 9000, lambda data, order: jnp.cumsum(order * data)[-1])
+    assert "more than 32768 bytes of arrays" in stepping.why_not_portable(large, search)
 
 
 @jax.tree_util.register_static

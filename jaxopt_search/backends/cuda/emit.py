@@ -11,65 +11,35 @@ compared with those since the last one (`_access`), so that portable code needs 
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import pathlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import Literal
 
 from jaxopt_search.backends.backend import LANES
+from jaxopt_search.backends.cuda.alone import Alone, Array, number_of, stored
+from jaxopt_search.backends.cuda.operations import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    UNLIKE,
+    Block,
+    Equation,
+    Var,
+    block_of,
+    literal,
+    type_of,
+)
 from jaxopt_search.backends.cuda.trace import Program, Unportable
 
 HEADER = (pathlib.Path(__file__).parent / "header.h").read_text()
 _EXCHANGE = 512  # bytes for what warps have found
 _USES_IN_LOOP = 8  # of a line in a loop, for one outside
-_BITS = "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"
-_TYPES = {name: f"{name}_t" for name in _BITS} | {"bool": "bool", "int32": "int"}
-_TYPES |= {"uint32": "unsigned", "float32": "float", "float64": "double"}
-_CALLS = "pjit", "jit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call"
-_CALLS += ("custom_vjp_call",)
-
-# C++ of the elements of the operands.
-_ELEMENTWISE = {
-    **{name: f"{name}({{}}, {{}})" for name in ("add", "sub", "mul", "div", "rem", "min", "max")},
-    **{f"shift_{way}": f"shift_{way}({{}}, {{}})" for way in ("left", "right_logical")},
-    "shift_right_arithmetic": "shift_right_arithmetic({}, {})",
-    "add_any": "add({}, {})",
-    "and": "({} & {})",
-    "or": "({} | {})",
-    "xor": "({} ^ {})",
-    "eq": "({} == {})",
-    "ne": "({} != {})",
-    "lt": "({} < {})",
-    "le": "({} <= {})",
-    "gt": "({} > {})",
-    "ge": "({} >= {})",
-    **{name: f"{name}({{}})" for name in ("neg", "sign", "square", "population_count", "clz")},
-    **{name: f"{name}_of({{}})" for name in ("abs", "exp", "exp2", "log", "log1p", "expm1")},
-    **{name: f"{name}_of({{}})" for name in ("floor", "ceil", "sin", "cos", "tanh")},
-    "pow": "pow_of({}, {})",
-    "sqrt": "root({})",
-    "is_finite": "({0} - {0} == 0)",
-    "select_n": "({0} ? {2} : {1})",
-    "clamp": "clamp({}, {}, {})",
-    "stop_gradient": "{}",
-    "copy": "{}",
-}
-_REDUCTIONS = {
-    "reduce_min": "Min",
-    "reduce_max": "Max",
-    "reduce_sum": "Sum",
-    "reduce_and": "And",
-    "reduce_or": "Or",
-    "reduce_xor": "Xor",
-}
-
 _VIEWS = "reshape", "squeeze", "expand_dims"
-_BLOCKS = {"cond": ("branches",), "while": ("cond_jaxpr", "body_jaxpr"), "scan": ("jaxpr",)}
 
 
 class Layout(NamedTuple):
@@ -82,102 +52,6 @@ class Layout(NamedTuple):
 UNIFORM, MEMORY = Layout(1), Layout(0)
 Value = Callable[[int], str]
 """Maps a slot to the C++ of what is in it."""
-
-
-@dataclasses.dataclass(eq=False)
-class Var:
-    """A value of a program."""
-
-    aval: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-
-class Equation(NamedTuple):
-    """An operation; calls are part of the code that calls.
-
-    Attributes:
-      blocks: what a conditional or a loop does.
-      origins: the equation of the jaxpr, and those that call it.
-    """
-
-    name: str
-    inputs: list[Any]
-    outputs: list[Var]
-    params: dict[str, Any]
-    blocks: list["Block"]
-    origins: tuple[Any, ...]
-
-
-class Block(NamedTuple):
-    """Equations, and the layouts in which each value of theirs is needed."""
-
-    inputs: list[Var]
-    equations: list[Equation]
-    outputs: list[Any]
-    wanted: dict[Any, set[Layout]]
-
-
-def block_of(closed: Any) -> Block:
-    """Returns a jaxpr as a block."""
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
-    inputs = [Var(var.aval) for var in jaxpr.invars]
-    equations: list[Equation] = []
-    outputs = _inline(closed, list(inputs), equations, {}, ())
-    return Block(inputs, equations, outputs, defaultdict(set))
-
-
-def _inline(
-    closed: Any, arguments: list[Any], into: list[Equation], found: Any, callers: tuple[Any, ...]
-) -> list[Any]:
-    """Appends the equations of a jaxpr, and returns its results.
-
-    Args:
-      found: the results of pure operations so far, which are not computed again.
-      callers: the equations that call this jaxpr, the innermost first.
-    """
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
-    known = dict(zip(jaxpr.invars, arguments, strict=True))
-    for var, constant in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
-        if np.size(constant) != 1:
-            raise Unportable(f"a constant of shape {np.shape(constant)}")
-        known[var] = Literal(np.asarray(constant), var.aval)
-
-    def read(atom: Any) -> Any:
-        return atom if isinstance(atom, Literal) else known[atom]
-
-    for eqn in jaxpr.eqns:
-        name, params, inputs = eqn.primitive.name, eqn.params, [*map(read, eqn.invars)]
-        if name in _CALLS:
-            inner = params.get("jaxpr") or params.get("call_jaxpr") or params["fun_jaxpr"]
-            outputs = _inline(inner, inputs, into, found, (eqn, *callers))
-        else:
-            key = _key_of(name, inputs, params)
-            if outputs := found.get(key):
-                known.update(zip(eqn.outvars, outputs, strict=True))
-                continue
-            outputs = [Var(var.aval) for var in eqn.outvars]
-            if key:
-                found[key] = outputs
-            parts = [params[part] for part in _BLOCKS.get(name, ())]
-            blocks = [*map(block_of, parts[0] if name == "cond" else parts)]
-            origins = eqn, *callers
-            into.append(Equation(name, inputs, outputs, params, blocks, origins))
-        known.update(zip(eqn.outvars, outputs, strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
-
-
-def _key_of(name: str, inputs: list[Any], params: dict[str, Any]) -> Any:
-    """Returns what equal results have in common, or None if an operation is not elementwise."""
-    if name not in _ELEMENTWISE and name not in (*_UNLIKE, "iota", "broadcast_in_dim"):
-        return None
-    atoms = (
-        (str(atom.aval), np.asarray(atom.val).tobytes()) if isinstance(atom, Literal) else atom
-        for atom in inputs
-    )
-    return name, *atoms, str(params)
 
 
 def natural(atom: Any) -> Layout:
@@ -223,16 +97,20 @@ def _wants(equation: Equation, outs: list[set[Layout]]) -> list[set[Layout]]:
             return [{MEMORY}, {MEMORY}, {UNIFORM}]
         case "settled":
             return [{MEMORY}]
+        case "each":
+            number, layouts = equation.params["num_shared"], set().union(*outs)
+            read = [{MEMORY if atom.aval.shape else UNIFORM} for atom in inputs[:number]]
+            return [*read, *({_like(a, one) for one in layouts} for a in inputs[number:])]
         case "cond":
             of_branches = [_demand_of(block, outs) for block in equation.blocks]
             return [{UNIFORM}, *(set().union(*each) for each in zip(*of_branches, strict=True))]
         case "while" | "scan":
             return _wants_of_loop(equation, outs)
     to = equation.outputs[0].shape
-    if name in _VIEWS or name in _REDUCTIONS:
+    if name in _VIEWS or name in REDUCTIONS:
         is_view = _squeezed(inputs[0].aval.shape) == _squeezed(to)
         return [{_like(inputs[0], layout) for layout in outs[0]}] if is_view else naturals
-    if name in _ELEMENTWISE or name in _UNLIKE or name == "broadcast_in_dim":
+    if name in ELEMENTWISE or name in UNLIKE or name == "broadcast_in_dim":
         shapes = (_expanded(equation, number) for number in range(len(inputs)))
         return [{_before(shape, to, layout) for layout in outs[0]} for shape in shapes]
     return naturals
@@ -359,24 +237,6 @@ class _Part(NamedTuple):
     version: int
 
 
-def literal(value: Any, dtype: Any) -> str:
-    """Returns C++ of a number."""
-    value = np.asarray(value, dtype).reshape(())[()]
-    if dtype == np.bool_:
-        return "true" if value else "false"
-    if jnp.issubdtype(dtype, jnp.floating):
-        is_single = np.dtype(dtype).itemsize == 4
-        if np.isfinite(value):
-            return float(value).hex() + ("f" if is_single else "")
-        bits = value.view(np.uint32 if is_single else np.uint64)
-        return f"bits_of<{_TYPES[str(dtype)]}>({bits:#x}{'u' if is_single else 'ull'})"
-    if np.dtype(dtype).itemsize == 8:
-        return f"(({_TYPES[str(dtype)]}){int(value) & (2**64 - 1):#x}ull)"
-    if jnp.issubdtype(dtype, jnp.unsignedinteger):
-        return f"(({_TYPES[str(dtype)]}){int(value)}u)"
-    return f"(({_TYPES[str(dtype)]}){int(value)})" if int(value) > -(2**31) else "(-2147483647 - 1)"
-
-
 class Emitter:
     """Writes C++ for a block of a program.
 
@@ -392,7 +252,7 @@ class Emitter:
         self.lines: list[str] = []
         self.depth = 1
         self.scratch = 0
-        self._number = 0
+        self._number, self._numbers = 0, itertools.count()
         self._slots, self._in_slots = range(0), []  # lines that are yet to be written for each slot
         self._accesses: dict[Any, set[tuple[bool, Any]]] = defaultdict(set)
         self._loops = 0  # around the code that is written
@@ -455,7 +315,7 @@ class Emitter:
 
     def define(self, dtype: Any, layout: Layout, expression: Value) -> Value:
         """Writes the definition of a value."""
-        kind, at = _type(dtype), self._named(layout)
+        kind, at = type_of(dtype), self._named(layout)
         line = lambda slot: f"const {kind} {at(slot)} = {expression(slot)};"  # noqa: E731
         self.put_in_slots(self.slots(layout), line)
         return at
@@ -467,7 +327,7 @@ class Emitter:
     def variable(self, dtype: Any, layout: Layout) -> Value:
         """Writes the declaration of a value that is assigned to later."""
         at = self._named(layout)
-        self.put(f"{_type(dtype)} {', '.join(map(at, self.slots(layout)))};")
+        self.put(f"{type_of(dtype)} {', '.join(map(at, self.slots(layout)))};")
         return at
 
     def assign(self, layout: Layout, to: Value, value: Value) -> None:
@@ -520,7 +380,7 @@ class Emitter:
     def exchanged(self, dtype: Any, layout: Layout, value: Value) -> Callable[[str], str]:
         """Lets all threads read a value: returns what maps an entry to C++."""
         self._access("scratch", True, None)
-        name, kind, owner = self.name(), _type(dtype), self.owner(layout)
+        name, kind, owner = self.name(), type_of(dtype), self.owner(layout)
         self.put(f"{kind}* const {name} = ({kind}*)scratch;")
         condition = f"if ({owner}) " if owner else ""
         self.put_in_slots(
@@ -558,10 +418,10 @@ class Emitter:
         handler = getattr(self, f"on_{name}", None)
         if handler is not None:
             return handler(known, equation, wanted)
-        if name not in _ELEMENTWISE and name not in _UNLIKE:
+        if name not in ELEMENTWISE and name not in UNLIKE:
             raise Unportable(f"uses {name}, which a fused kernel cannot")
         (output,) = equation.outputs
-        text = _ELEMENTWISE.get(name) or _UNLIKE[name](equation)
+        text = ELEMENTWISE.get(name) or UNLIKE[name](equation)
         results = {}
         for layout in wanted[0]:
             values = [self.operand(known, equation, i, layout) for i in range(len(inputs))]
@@ -572,7 +432,7 @@ class Emitter:
         (output,), params = equation.outputs, equation.params
         shape = output.shape
         size, inner = shape[params["dimension"]], math.prod(shape[params["dimension"] + 1 :])
-        kind = _type(output.aval.dtype)
+        kind = type_of(output.aval.dtype)
 
         def at(layout: Layout) -> Value:
             return lambda slot: f"({kind})({self.entry(layout, slot)} / {inner} % {size})"
@@ -612,12 +472,12 @@ class Emitter:
         return group
 
     def _reduced(self, dtype: Any, op: str, group: int, value: str) -> str:
-        own = f"({_type(dtype)})({value})"
+        own = f"({type_of(dtype)})({value})"
         return f"reduce<{op}, {group}>({own}, t, exchange, turn)" if group > 1 else value
 
     def on_reduce(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
         (atom,), (output,) = equation.inputs, equation.outputs
-        op, dtype = _REDUCTIONS[equation.name], output.aval.dtype
+        op, dtype = REDUCTIONS[equation.name], output.aval.dtype
         shape, axes = atom.aval.shape, equation.params["axes"]
         kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
         if math.prod(kept) == math.prod(shape):  # over axes of one element
@@ -671,8 +531,8 @@ class Emitter:
             if slot % parts:  # what stands before: the last one of the slot before
                 own = f"add({self.name()}, {own})"
                 before = f"last<{group}>({total(slot - 1)}, t, exchange, turn)"
-                self.put(f"const {_type(dtype)} v{self._number} = {before};")
-            self.put(f"const {_type(dtype)} {total(slot)} = {own};")
+                self.put(f"const {type_of(dtype)} v{self._number} = {before};")
+            self.put(f"const {type_of(dtype)} {total(slot)} = {own};")
         return [{layout: total}]
 
     def on_argmin(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
@@ -682,7 +542,7 @@ class Emitter:
         op, layout = {"argmin": "Min", "argmax": "Max"}[equation.name], natural(atom)
         value, dtype = self.get(known, atom, layout), output.aval.dtype
         best = self._all_reduced(atom.aval.dtype, op, layout, value)(0)
-        kind, beyond = _type(dtype), layout.count
+        kind, beyond = type_of(dtype), layout.count
 
         def place(slot: int) -> str:
             own = value(slot)
@@ -747,7 +607,7 @@ class Emitter:
 
             def at(slot: int, parts: Any = parts) -> str:
                 text = f"{storage.name}[{parts[0](slot)}]"
-                nothing = f"({_type(dtype)})0"
+                nothing = f"({type_of(dtype)})0"
                 return text if len(parts) == 1 else f"({parts[1](slot)} ? {text} : {nothing})"
 
             results[layout] = self.define(dtype, layout, at)
@@ -788,6 +648,43 @@ class Emitter:
         each = f"for (int j = t; j < {size}; j += {self.threads})"
         self.put(f"if ({condition}) {each} {storage.name}[j] = {other.name}[j];")
         return self._written(storage)
+
+    def on_each(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+        """Writes what each thread computes by itself for each of its lanes, one after the other."""
+        (block,), inputs, outputs = equation.blocks, equation.inputs, equation.outputs
+        number = equation.params["num_shared"]
+        read = [self._read_alone(known, atom) for atom in inputs[:number]]
+        results: list[Any] = [{} for _ in outputs]
+        for layout in set().union(*wanted):
+            slots, lanes = self.slots(layout), []
+            for atom in inputs[number:]:
+                value, kind = self.get(known, atom, _like(atom, layout)), type_of(atom.aval.dtype)
+                texts = [value(slot) for slot in slots]
+                if len(set(texts)) > 1:
+                    self.put(f"const {kind} {(name := self.name())}[] = {{{', '.join(texts)}}};")
+                    texts = [f"{name}[s]"]
+                lanes.append(number_of(texts[0], atom.aval.dtype))
+            made = [self.name() for _ in outputs]
+            for name, output in zip(made, outputs, strict=True):
+                self.put(f"{type_of(output.aval.dtype)} {name}[{len(slots)}];")
+            with self.within(f"for (int s = 0; s < {len(slots)}; s++)"):
+                alone = Alone(self._numbers)
+                ends = [one.at(()) for one in alone.run(block, [*read, *lanes])]
+                for line in alone.lines:
+                    self.put(line)
+                for name, end in zip(made, ends, strict=True):
+                    self.put(f"{name}[s] = {end};")
+            for result, name in zip(results, made, strict=True):
+                result[layout] = functools.partial("{}[{}]".format, name)
+        return results
+
+    def _read_alone(self, known: Any, atom: Any) -> Array:
+        if not atom.aval.shape:
+            return number_of(self.get(known, atom, UNIFORM)(0), atom.aval.dtype)
+        storage = self._buffer(known, atom)
+        self._access(storage, False, None)
+        self.uses[storage.name] += _USES_IN_LOOP ** (self._loops + 1)
+        return stored(storage.name, atom.aval.shape, atom.aval.dtype)
 
     # Control flow.
     def on_cond(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
@@ -920,37 +817,6 @@ def _joined(op: str, values: list[str]) -> str:
     return values[0]
 
 
-def _type(dtype: Any) -> str:
-    try:
-        return _TYPES[str(dtype)]
-    except KeyError:
-        raise Unportable(f"has values of dtype {dtype}, which a fused kernel cannot") from None
-
-
-def _conversion(equation: Equation) -> str:
-    old, new = equation.inputs[0].aval.dtype, equation.outputs[0].aval.dtype
-    if new == np.bool_:
-        return "({} != 0)"
-    if jnp.issubdtype(old, jnp.floating) and jnp.issubdtype(new, jnp.integer):
-        return f"whole<{_type(new)}>({{}})"
-    return f"({_type(new)})({{}})"
-
-
-def _power(equation: Equation) -> str:
-    number = equation.params["y"]
-    if not 0 < number <= 8:
-        raise Unportable(f"uses integer_pow with exponent {number}")
-    return functools.reduce(lambda text, _: f"mul({text}, {{0}})", range(number - 1), "{0}")
-
-
-_UNLIKE: dict[str, Callable[[Equation], str]] = {
-    "convert_element_type": _conversion,
-    "bitcast_convert_type": lambda eqn: f"bits_of<{_type(eqn.outputs[0].aval.dtype)}>({{}})",
-    "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
-    "integer_pow": _power,
-}
-
-
 # -- Kernels --------------------------------------------------------------------------------------
 class Code(NamedTuple):
     """C++ and how it is to be launched.
@@ -997,7 +863,7 @@ def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 
     held = _most_used(emitter, storages, first, room - _EXCHANGE - emitter.scratch)
     head, tail, offset = [], [], 0
     for number, (var, group) in enumerate(zip(block.inputs, groups, strict=True)):
-        kind, size = _type(var.aval.dtype), math.prod(var.shape)
+        kind, size = type_of(var.aval.dtype), math.prod(var.shape)
         row = "0" if not group else "program" if group == 1 else f"program / {group}"
         if storages[number] is None:
             if block.wanted[var]:
@@ -1018,7 +884,7 @@ def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 
         head.append("BARRIER;")
         tail.insert(0, "BARRIER;")
     inputs = ", ".join(
-        f"{'const ' if number < first else ''}{_type(var.aval.dtype)}*"
+        f"{'const ' if number < first else ''}{type_of(var.aval.dtype)}*"
         f"{' __restrict__' if number < first else ''} a{number}"
         for number, var in enumerate(block.inputs)
     )

@@ -304,3 +304,18 @@ for _primitive, _fn in {
     batching.primitive_batchers[_primitive] = functools.partial(
         lambda fn, operands, axes: (jax.vmap(fn, tuple(axes))(*operands), 0), _fn
     )
+
+
+def _each(*operands: jax.Array, jaxpr: Any, num_shared: int) -> list[jax.Array]:
+    fn = jaxpr_as_fun(jaxpr)
+    axes = [0 if number >= num_shared and one.ndim else None for number, one in enumerate(operands)]
+    return jax.vmap(fn, axes)(*operands) if 0 in axes else fn(*operands)
+
+
+def _each_batched(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+    made = jax.vmap(functools.partial(_each, **params), tuple(axes))(*operands)
+    return made, [0] * len(made)
+
+
+mlir.register_lowering(trace.each_p, mlir.lower_fun(_each))
+batching.primitive_batchers[trace.each_p] = _each_batched

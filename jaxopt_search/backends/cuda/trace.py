@@ -20,12 +20,14 @@ from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Primitive
 
 from jaxopt_search.backends import memory
-from jaxopt_search.backends.backend import LANES, Backend, Index, power_of_two
+from jaxopt_search.backends.backend import IN_BOUNDS, LANES, Backend, Index, power_of_two
 
 _JAX, _OURS = (str(pathlib.Path(file).parent) for file in (jax.__file__, memory.__file__))
 
 load_p, store_p = Primitive("load"), Primitive("store")
 copy_p, pick_p, settled_p = Primitive("copy"), Primitive("pick"), Primitive("settled")
+each_p = Primitive("each")
+each_p.multiple_results = True
 
 
 @load_p.def_abstract_eval
@@ -43,6 +45,12 @@ def _(buffer: Any, *rest: Any) -> Any:
 @pick_p.def_abstract_eval
 def _(values: Any, lane: Any) -> Any:
     return ShapedArray((), values.dtype)
+
+
+@each_p.def_abstract_eval
+def _(*operands: Any, jaxpr: Any, num_shared: int) -> Any:
+    shape = max((one.shape for one in operands[num_shared:]), key=len, default=())
+    return [ShapedArray(shape, aval.dtype) for aval in jaxpr.out_avals]
 
 
 class Unportable(Exception):
@@ -154,6 +162,48 @@ class Kernel(Backend):
 
     def pick(self, values: jax.Array, lane: jax.Array) -> jax.Array:
         return pick_p.bind(values, lane)
+
+    def each(self, fn: Callable[[Any, Any], Any], shared: Any, lanes: Any) -> Any:
+        all_read, each = (jax.tree.flatten(tree) for tree in (shared, lanes))
+        arrays, values = [_array(leaf) for leaf in all_read[0]], [*map(jnp.asarray, each[0])]
+        structures = []
+
+        def alone(*own: jax.Array) -> list[Any]:
+            read = all_read[1].unflatten(own[: len(arrays)])
+            result = fn(read, each[1].unflatten(own[len(arrays) :]))
+            leaves, structure = jax.tree.flatten(result)
+            structures.append(structure)
+            return leaves
+
+        shapes = [jax.ShapeDtypeStruct(jnp.shape(one), jnp.result_type(one)) for one in arrays]
+        shapes += [jax.ShapeDtypeStruct((), value.dtype) for value in values]
+        jaxpr = jax.make_jaxpr(alone)(*shapes)
+        if large := [aval.shape for aval in jaxpr.out_avals if aval.shape]:
+            raise TypeError(f"a move holds an array of shape {large[0]}, expected numbers")
+        made = each_p.bind(*arrays, *values, jaxpr=jaxpr, num_shared=len(arrays))
+        return structures[0].unflatten(made)
+
+    def overwrite(self, tree: Any, fn: Callable[[Any], Any], shared: Any, where: jax.Array) -> Any:
+        leaves, structure = jax.tree.flatten(tree)
+        new = [self._entries(leaf, i, fn, shared) for i, leaf in enumerate(leaves)]
+        for i, (leaf, (place, entries)) in enumerate(zip(leaves, new, strict=True)):
+            if isinstance(leaf, Buffer):
+                flat = Buffer(leaf.array)
+                leaves[i] = self.store(flat, place, entries, where & (place < leaf.size))
+            else:
+                leaves[i] = jnp.where(where, entries, leaf)
+        return structure.unflatten(leaves)
+
+    def _entries(self, leaf: Any, number: int, fn: Callable[[Any], Any], shared: Any) -> Any:
+        """Returns the entries of a leaf of `fn(shared)`, a lane each, and where they stand."""
+        is_buffer = isinstance(leaf, Buffer)
+        place = lax.iota(jnp.int32, self.num_lanes(leaf.size)) if is_buffer else jnp.int32(0)
+
+        def entry(shared: Any, k: jax.Array) -> jax.Array:
+            whole = jax.tree.leaves(fn(shared))[number].ravel()
+            return whole.at[jnp.minimum(k, whole.size - 1)].get(**IN_BOUNDS)
+
+        return place, self.each(entry, shared, place)
 
     def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
         made, arrays, merge = _of_arrays(lambda tree: change(tree, where), tree)

@@ -1,0 +1,276 @@
+"""Problems of one's own in plain `jax.numpy`: `js.anneal` by the clock, and schedules made by hand.
+
+    python -m experiments.own --seconds 5 --seeds 3
+    python -m experiments.own --rates --searches 1024
+
+Six problems that the library knows nothing of, each an `init` and a `cost`. `js.anneal` gets a time
+limit and no temperature. Then come five geometric schedules for as many steps of the same searches,
+in units of what a random move changes on average: what a person may try. Ends are compared with the
+best of these five in the mean over seeds; of a profit, which is below 0, more is better, too.
+
+With `--rates`, on an NVIDIA GPU: moves that are priced in a second, in a kernel and by XLA, in one
+run, and whether the searches are those of XLA on a CPU, bit for bit.
+"""
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+import jaxopt_search as js
+from experiments import common, flag_types
+
+SCHEDULES = ((1.0, 0.01), (0.3, 0.01), (0.1, 0.01), (0.1, 0.001), (0.03, 0.001))
+"""First and last temperatures, in units of the mean change by a random move."""
+_LEAST_SECONDS = 0.5
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class Order(js.Problem):
+    """What an order of n things costs, given some data.
+
+    Attributes:
+      data: a pytree of arrays.
+      n: the length of orders.
+      price: maps data and an order, [n] int32, to its cost.
+    """
+
+    data: Any
+    n: int = dataclasses.field(metadata={"static": True})
+    price: Callable[[Any, jax.Array], jax.Array] = dataclasses.field(metadata={"static": True})
+
+    space = "permutation"
+
+    def init(self, key: jax.Array) -> jax.Array:
+        return jax.random.permutation(key, jnp.arange(self.n, dtype=jnp.int32))
+
+    def cost(self, order: jax.Array) -> jax.Array:
+        return self.price(self.data, order)
+
+
+def makespan(times: jax.Array, order: jax.Array) -> jax.Array:
+    """Returns when the last job leaves the last machine of a flow shop; times are [jobs, m]."""
+
+    def place(i: jax.Array, ends: jax.Array) -> jax.Array:
+        own = times[order[i]]
+        total = jnp.cumsum(own)
+        # A job waits for itself on the machine before and for the job before on its own machine.
+        return total + lax.cummax(ends - (total - own))
+
+    ends = lax.fori_loop(0, order.shape[0], place, jnp.zeros(times.shape[1], times.dtype))
+    return ends[-1]
+
+
+def against_order(matrix: jax.Array, order: jax.Array) -> jax.Array:
+    """Returns the sum of the entries below the diagonal once rows and columns are in order."""
+    n = order.shape[0]
+    entries = matrix[order[:, None], order[None, :]]
+    place = jnp.arange(n)
+    return jnp.sum(jnp.where(place[:, None] > place[None, :], entries, 0), dtype=jnp.int32)
+
+
+def minus_packed(items: tuple[jax.Array, ...], order: jax.Array) -> jax.Array:
+    """Returns minus the value of the items, in order, up to the first that does not fit."""
+    weights, values, capacity = items
+    fits = jnp.cumsum(weights[order], dtype=jnp.int32) <= capacity
+    return -jnp.sum(jnp.where(fits, values[order], 0), dtype=jnp.int32)
+
+
+def bandwidth(edges: jax.Array, label: jax.Array) -> jax.Array:
+    """Returns by how much labels of neighbors differ at most; of equals fewer edges that do."""
+    first, second = label[edges[:, 0]], label[edges[:, 1]]
+    # XLA of JAX 0.11.2 for GPUs leaves out the `abs` of int32 below a maximum.
+    apart = jnp.maximum(first - second, second - first)
+    most = jnp.max(apart)
+    return most * edges.shape[0] + jnp.sum(apart == most, dtype=jnp.int32)
+
+
+def late_tour(town: tuple[jax.Array, ...], order: jax.Array) -> jax.Array:
+    """Returns the way from customer to customer, and ten times the minutes that one is late."""
+    distance, opening, closing = town
+
+    def visit(carry: tuple[jax.Array, ...], city: jax.Array) -> tuple[tuple[jax.Array, ...], None]:
+        clock, late, before, way = carry
+        step = distance[before, city]
+        clock = jnp.maximum(clock + step, opening[city])
+        late = late + jnp.maximum(clock - closing[city], 0)
+        return (clock, late, city, way + step), None
+
+    zero = jnp.int32(0)
+    (_, late, last, way), _ = lax.scan(visit, (zero, zero, zero, zero), order + 1)
+    return way + distance[last, 0] + 10 * late
+
+
+def ruler(pairs: tuple[jax.Array, jax.Array], gaps: jax.Array) -> jax.Array:
+    """Returns the length of a ruler of different gaps, and 50 for each two equal distances.
+
+    Args:
+      pairs: [p] int32 each, the first and the second mark of all pairs; the last of the marks
+        tells how many of the gaps count.
+      gaps: [n] int32, from 0 on: a gap is one longer.
+    """
+    first, second = pairs
+    marks = jnp.cumsum(gaps + 1, dtype=jnp.int32)  # the mark before all is at 0
+    between = marks[second] - jnp.where(first < 0, 0, marks[first])
+    num_equal = jnp.sum(between[:, None] == between[None, :], dtype=jnp.int32)
+    return marks[jnp.max(second)] + 25 * (num_equal - first.shape[0])
+
+
+def _flow_shop(rng: np.random.Generator) -> Order:
+    return Order(jnp.asarray(rng.integers(1, 100, (50, 10)), jnp.int32), 50, makespan)
+
+
+def _linear_ordering(rng: np.random.Generator) -> Order:
+    return Order(jnp.asarray(rng.integers(0, 100, (40, 40)), jnp.int32), 40, against_order)
+
+
+def _knapsack(rng: np.random.Generator) -> Order:
+    weights = rng.integers(100, 1000, 100)
+    items = weights, weights + rng.integers(-50, 100, 100), weights.sum() // 2
+    return Order(tuple(jnp.asarray(one, jnp.int32) for one in items), 100, minus_packed)
+
+
+def _bandwidth(rng: np.random.Generator) -> Order:
+    pairs = np.argwhere(np.triu(rng.random((60, 60)) < 0.07, 1))
+    return Order(jnp.asarray(pairs, jnp.int32), 60, bandwidth)
+
+
+def _time_windows(rng: np.random.Generator) -> Order:
+    places = rng.integers(0, 100, (31, 2))
+    distance = np.rint(np.hypot(*np.moveaxis(places[:, None] - places, 2, 0)))
+    opening = rng.integers(0, 1500, 31)
+    town = distance, opening, opening + rng.integers(50, 300, 31)
+    return Order(tuple(jnp.asarray(one, jnp.int32) for one in town), 30, late_tour)
+
+
+def _golomb(rng: np.random.Generator) -> Order:
+    second, first = np.tril_indices(11, -1)  # of twelve marks, the first of which is -1
+    second, first = np.append(second, np.arange(11)), np.append(first, np.full(11, -1))
+    pairs = tuple(jnp.asarray(one, jnp.int32) for one in (first, second))
+    return Order(pairs, 30, ruler)
+
+
+PROBLEMS: dict[str, tuple[Callable[[np.random.Generator], Order], Any]] = {
+    "flow shop, 50 jobs on 10 machines": (_flow_shop, js.Insert()),
+    "linear ordering, 40 rows": (_linear_ordering, js.Insert()),
+    "knapsack, 100 items": (_knapsack, js.Swap()),
+    "bandwidth, 60 vertices": (_bandwidth, js.Swap()),
+    "time windows, 30 customers": (_time_windows, js.Insert()),
+    "Golomb ruler, 12 marks": (_golomb, js.Swap()),
+}
+"""What makes an instance of each, and the moves."""
+
+
+def mean_change(problem: Order, moves: js.Moves) -> float:
+    """Returns by how much a move changes the cost of a random order on average."""
+    hood = js.neighborhoods.FullEvaluation(moves)
+
+    def change(key: jax.Array) -> jax.Array:
+        state = hood.init(problem, problem.init(key))
+        words = jax.random.bits(jax.random.fold_in(key, 1), (hood.num_words,))
+        return jnp.abs(hood.delta(problem, state, hood.propose(problem, state, tuple(words))))
+
+    return float(jnp.mean(jax.jit(jax.vmap(change))(jax.random.split(jax.random.key(0), 500))))
+
+
+def by_hand(problem: Order, moves: js.Moves, found: js.Result, seed: int) -> list[float]:
+    """Returns what the schedules end with, in the steps, searches and moves of a run."""
+    unit, steps, number = mean_change(problem, moves), max(found.nit, 1), len(found.costs)
+    made, each = [], found.nfev // (steps * number)
+    for first, last in SCHEDULES:
+        cooling = js.geometric(first * unit, (last / first) ** 0.01, max(steps // 100, 1))
+        search = js.simulated_annealing(moves, cooling, moves_per_search=each)
+        run = js.solve(problem, search, seed, num_searches=number, max_steps=steps, devices="all")
+        made.append(float(run.fun))
+    return made
+
+
+def moves_per_second(
+    problem: Order, moves: js.Moves, number: int, how: Any, *, is_timed: bool = True
+) -> tuple[float, Any]:
+    """Returns the moves that are priced in a second, and where a short run ends."""
+    each, problem = 32, jax.device_put(problem, jax.config.jax_default_device)
+    search = js.simulated_annealing(moves, mean_change(problem, moves) / 30, moves_per_search=each)
+
+    def run(steps: int) -> Any:
+        state = js.run(0, problem, search, num_searches=number, max_steps=steps, implementation=how)
+        return jax.block_until_ready(state)
+
+    short, steps = run(20), 20
+    while is_timed:
+        began = time.perf_counter()
+        run(steps)
+        took = time.perf_counter() - began
+        if took > _LEAST_SECONDS:
+            return each * number * steps / took, short
+        steps *= 4
+    return 0.0, short
+
+
+def rates(number: int) -> str:
+    """Returns the table of moves that are priced in a second."""
+    rows = []
+    for name, (make, moves) in PROBLEMS.items():
+        problem = make(np.random.default_rng(0))
+        ours, one = moves_per_second(problem, moves, number, "cuda")
+        theirs, other = moves_per_second(problem, moves, number, "xla")
+        with jax.default_device(jax.devices("cpu")[0]):
+            *_, right = moves_per_second(problem, moves, number, "xla", is_timed=False)
+        alike = ["yes" if _are_alike(right, each) else "no" for each in (one, other)]
+        rows.append([name, f"{ours:.3g}", f"{theirs:.3g}", f"{ours / theirs:.1f}", *alike])
+        print(" | ".join(rows[-1]), flush=True)
+    header = "problem | moves/s | by XLA | times | searches as on a CPU | by XLA"
+    return common.table(header, rows, markdown=True)
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    pairs = zip(*map(jax.tree.leaves, (one, other)), strict=True)
+    return all(np.array_equal(*map(np.asarray, pair)) for pair in pairs)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints a line for each problem, and returns the exit status."""
+    flags = argparse.ArgumentParser(prog="experiments.own")
+    flags.add_argument("--seconds", type=flag_types.limit, default=5.0)
+    flags.add_argument("--seeds", type=flag_types.positive, default=3, help="how many, from 0 on")
+    flags.add_argument("--rates", action="store_true", help="how fast kernels are, on a GPU")
+    flags.add_argument("--searches", type=flag_types.positive, default=1024)
+    args = flags.parse_args(arguments)
+    if args.rates:
+        print("\n" + rates(args.searches))
+        return 0
+    common.use_cpu_cores()
+    rows = []
+    for name, (make, moves) in PROBLEMS.items():
+        problem, ours, others = make(np.random.default_rng(0)), [], []
+        for seed in range(args.seeds):
+            found = js.anneal(problem, moves, seed, max_seconds=args.seconds)
+            ours.append(float(found.fun))
+            others.append(by_hand(problem, moves, found, seed))
+        means = np.mean(others, axis=0)
+        best, own = means.min(), np.mean(ours)
+        rows.append(
+            [
+                name,
+                f"{own:.1f}",
+                f"{best:.1f}",
+                f"{means.max():.1f}",
+                f"{(own - best) / abs(best):+.2%}",
+            ]
+        )
+        print(" | ".join(rows[-1]), flush=True)
+    header = "problem | js.anneal | best schedule | worst schedule | js.anneal less the best"
+    print("\n" + common.table(header, rows, markdown=True))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

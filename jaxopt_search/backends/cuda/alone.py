@@ -1,0 +1,647 @@
+# pyright: basic
+"""What a thread computes by itself, as C++: a user's plain JAX, arrays and all.
+
+An array is a rule that gives the C++ of an entry, so that chains of operations on arrays need no
+memory: entries are computed where a loop asks for them. Vectors that take more than a little to
+compute, and what loops and scatters make, are kept in memory of the thread. Sums go from the first
+entry to the last.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Literal
+from jax.lax import GatherScatterMode
+
+from jaxopt_search.backends.cuda.operations import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    UNLIKE,
+    literal,
+    type_of,
+)
+from jaxopt_search.backends.cuda.trace import Unportable
+
+Place = tuple[str, ...]
+"""C++ of an index along each axis."""
+
+_MOST_BYTES = 2**15  # of a thread's own arrays
+_CHEAP = 8  # operations for an entry that is computed again rather than kept
+_FEW_UPDATES = 4  # of an array that need no copy of it
+_VIEWS = "reshape", "squeeze", "expand_dims", "broadcast_in_dim"
+
+
+class Array(NamedTuple):
+    """An array, or a scalar with no axis.
+
+    Attributes:
+      shape: of it.
+      dtype: of its entries.
+      at: gives the C++ of an entry.
+      weight: about how many operations that is.
+      is_stored: whether it is in memory, and its entries take no code of their own.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    at: Callable[[Place], str]
+    weight: int = 0
+    is_stored: bool = False
+
+
+def stored(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Returns an array in memory, row by row."""
+    return Array(shape, dtype, lambda place: f"{name}[{_flat(place, shape)}]", 1, is_stored=True)
+
+
+def number_of(text: str, dtype: Any) -> Array:
+    """Returns a number, given as C++."""
+    return Array((), dtype, lambda place: text)
+
+
+def _flat(place: Place, shape: Sequence[int]) -> str:
+    terms = [
+        f"({index}) * {size}" if (size := math.prod(shape[axis + 1 :])) > 1 else index
+        for axis, index in enumerate(place)
+        if index != "0"
+    ]
+    return " + ".join(terms) or "0"
+
+
+def _whole(dtype: Any) -> bool:
+    return not jnp.issubdtype(dtype, jnp.floating)
+
+
+class Alone:
+    """Writes the C++ of one thread.
+
+    Attributes:
+      lines: what is written so far.
+    """
+
+    def __init__(self, names: Iterator[int]) -> None:
+        self._names = names
+        self.lines: list[str] = []
+        self._depth, self._bytes = 1, 0
+        self._known: list[dict[Any, str]] = [{}]
+
+    # Lines.
+    def put(self, line: str) -> None:
+        self.lines.append("  " * self._depth + line)
+
+    def name(self, letter: str = "u") -> str:
+        return f"{letter}{next(self._names)}"
+
+    @contextlib.contextmanager
+    def within(self, opening: str) -> Iterator[None]:
+        self.put(opening + " {")
+        self._depth += 1
+        self._known.append({})
+        yield
+        self._known.pop()
+        self._depth -= 1
+        self.put("}")
+
+    @contextlib.contextmanager
+    def loops(self, shape: Sequence[int]) -> Iterator[Place]:
+        """Gives each place of a shape in turn."""
+        with contextlib.ExitStack() as stack:
+            place = []
+            for size in shape:
+                index = "0" if size == 1 else self.name("i")
+                if size != 1:
+                    head = f"for (int {index} = 0; {index} < {size}; {index}++)"
+                    stack.enter_context(self.within(head))
+                place.append(index)
+            yield tuple(place)
+
+    def define(self, dtype: Any, text: str) -> str:
+        """Returns the name of a new constant; the same one for the same text."""
+        for known in self._known:
+            if text in known:
+                return known[text]
+        name = self.name()
+        self.put(f"const {type_of(dtype)} {name} = {text};")
+        self._known[-1][text] = name
+        return name
+
+    def variable(self, dtype: Any, text: str) -> str:
+        name = self.name()
+        self.put(f"{type_of(dtype)} {name} = {text};")
+        return name
+
+    def room(self, shape: tuple[int, ...], dtype: Any) -> str:
+        """Declares an array of the thread's own, and returns its name."""
+        self._bytes += (size := max(math.prod(shape), 1)) * np.dtype(dtype).itemsize
+        if self._bytes > _MOST_BYTES:
+            raise Unportable(f"needs more than {_MOST_BYTES} bytes of arrays for each move")
+        name = self.name("m")
+        self.put(f"{type_of(dtype)} {name}[{size}];")
+        return name
+
+    # Arrays.
+    def kept(self, array: Array) -> Array:
+        """Returns an array whose entries are in memory, or a scalar that has a name."""
+        if not array.shape:
+            text = self.define(array.dtype, array.at(()))
+            return Array((), array.dtype, lambda place: text)
+        name = self.room(array.shape, array.dtype)
+        self.fill(name, array)
+        return stored(name, array.shape, array.dtype)
+
+    def fill(self, name: str, array: Array) -> None:
+        with self.loops(array.shape) as place:
+            self.put(f"{name}[{_flat(place, array.shape)}] = {array.at(place)};")
+
+    def run(self, block: Any, arguments: list[Array]) -> list[Array]:
+        """Writes a block, and returns its results."""
+        known = dict(zip(block.inputs, arguments, strict=True))
+        needed, often = _needed(block)
+
+        def read(atom: Any) -> Array:
+            if isinstance(atom, Literal):
+                aval: Any = atom.aval
+                return number_of(literal(atom.val, aval.dtype), aval.dtype)
+            return known[atom]
+
+        for equation in block.equations:
+            if not any(output in needed for output in equation.outputs):
+                continue
+            try:
+                results = self.equation(equation, [*map(read, equation.inputs)])
+            except Unportable as error:
+                raise error.at(equation.origins) from None
+            for output, array in zip(equation.outputs, results, strict=True):
+                is_dear = len(array.shape) == 1 and array.weight > _CHEAP and output in often
+                known[output] = self.kept(array) if is_dear or not array.shape else array
+        return [read(atom) for atom in block.outputs]
+
+    def equation(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        name = equation.name
+        handler = getattr(self, f"on_{name}".replace("-", "_"), None)
+        if handler is not None:
+            return handler(equation, inputs)
+        text = ELEMENTWISE.get(name)
+        if text is None and name in UNLIKE:
+            text = UNLIKE[name](equation)
+        if text is None:
+            raise Unportable(f"uses {name}, which a fused kernel cannot")
+        dtype = equation.outputs[0].aval.dtype
+
+        def at(place: Place) -> str:
+            own = (one.at(place if one.shape else ()) for one in inputs)
+            return self.define(dtype, text.format(*own))
+
+        weight = 1 + sum(one.weight for one in inputs)
+        return [Array(equation.outputs[0].shape, dtype, at, weight)]
+
+    def _moved(self, equation: Any, array: Array, back: Callable[[Place], Place]) -> list[Array]:
+        """Returns an array of entries of another one, by where they were."""
+        shape = equation.outputs[0].shape
+        return [Array(shape, array.dtype, lambda place: array.at(back(place)), array.weight)]
+
+    def on_iota(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        dtype, axis = equation.outputs[0].aval.dtype, equation.params["dimension"]
+        kind = type_of(dtype)
+        return [Array(equation.outputs[0].shape, dtype, lambda place: f"({kind})({place[axis]})")]
+
+    def on_broadcast_in_dim(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        axes, (array, *_) = equation.params["broadcast_dimensions"], inputs
+        pairs = list(zip(axes, array.shape, strict=True))
+        return self._moved(
+            equation,
+            array,
+            lambda place: tuple("0" if size == 1 else place[axis] for axis, size in pairs),
+        )
+
+    def on_reshape(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        array, to = inputs[0], equation.outputs[0].shape
+        old = [axis for axis, size in enumerate(array.shape) if size != 1]
+        new = [axis for axis, size in enumerate(to) if size != 1]
+        if [array.shape[axis] for axis in old] == [to[axis] for axis in new]:
+            where = dict(zip(old, new, strict=True))
+            axes = [where.get(axis) for axis in range(len(array.shape))]
+            return self._moved(
+                equation,
+                array,
+                lambda place: tuple("0" if axis is None else place[axis] for axis in axes),
+            )
+
+        def back(place: Place) -> Place:
+            flat = self.define(np.int32, _flat(place, to))
+            inner = [math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
+            return tuple(
+                f"({flat} / {step} % {size})" for step, size in zip(inner, array.shape, strict=True)
+            )
+
+        return self._moved(equation, array, back)
+
+    on_squeeze = on_expand_dims = on_reshape
+
+    def on_transpose(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        order = equation.params["permutation"]
+        inverse = [order.index(axis) for axis in range(len(order))]
+        return self._moved(
+            equation, inputs[0], lambda place: tuple(place[axis] for axis in inverse)
+        )
+
+    def on_rev(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        axes, shape = equation.params["dimensions"], inputs[0].shape
+
+        def back(place: Place) -> Place:
+            pairs = enumerate(zip(place, shape, strict=True))
+            return tuple(f"({n} - 1 - {i})" if axis in axes else i for axis, (i, n) in pairs)
+
+        return self._moved(equation, inputs[0], back)
+
+    def on_slice(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        starts, steps = equation.params["start_indices"], equation.params["strides"]
+        steps = steps or (1,) * len(starts)
+        return self._moved(
+            equation,
+            inputs[0],
+            lambda place: tuple(
+                f"({start} + {index} * {step})"
+                for start, index, step in zip(starts, place, steps, strict=True)
+            ),
+        )
+
+    def on_pad(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        array, value = inputs
+        if any(inner for *_, inner in equation.params["padding_config"]):
+            raise Unportable("uses pad between entries")
+        lows = [low for low, *_ in equation.params["padding_config"]]
+
+        def at(place: Place) -> str:
+            own, tests = [], []
+            for index, low, size in zip(place, lows, array.shape, strict=True):
+                here = self.define(
+                    np.int32, f"{index} - {low}" if low >= 0 else f"{index} + {-low}"
+                )
+                tests.append(f"(unsigned){here} < {size}u")
+                own.append(f"clamp(0, {here}, {size - 1})")
+            entry, nothing = array.at(tuple(own)), value.at(())
+            return self.define(array.dtype, f"({' && '.join(tests)} ? {entry} : {nothing})")
+
+        return [Array(equation.outputs[0].shape, array.dtype, at, array.weight + 4)]
+
+    def on_concatenate(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        axis, (output,) = equation.params["dimension"], equation.outputs
+        sizes = [array.shape[axis] for array in inputs]
+        starts = [sum(sizes[:number]) for number in range(len(sizes))]
+
+        def at(place: Place) -> str:
+            text, index = "", place[axis]
+            for array, start, size in reversed(list(zip(inputs, starts, sizes, strict=True))):
+                if index.isdigit() and not start <= int(index) < start + size:
+                    continue
+                own = f"({index} - {start})" if start else index
+                if not index.isdigit():  # others are computed, too
+                    own = f"clamp(0, {own}, {size - 1})"
+                entry = array.at((*place[:axis], own, *place[axis + 1 :]))
+                test = f"{index} < {start + size} ? {entry} : {text}"
+                text = self.define(output.aval.dtype, f"({test})" if text else entry)
+            return text
+
+        weight = sum(2 + array.weight for array in inputs)
+        return [Array(output.shape, output.aval.dtype, at, weight)]
+
+    def on_stack(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        axis, (output,) = equation.params["axis"], equation.outputs
+
+        def at(place: Place) -> str:
+            own, index, text = (*place[:axis], *place[axis + 1 :]), place[axis], ""
+            if index.isdigit():
+                return inputs[int(index)].at(own)
+            for number, array in reversed(list(enumerate(inputs))):
+                test = f"({index} == {number} ? {array.at(own)} : {text})"
+                text = self.define(output.aval.dtype, test if text else array.at(own))
+            return text
+
+        weight = sum(1 + array.weight for array in inputs)
+        return [Array(output.shape, output.aval.dtype, at, weight)]
+
+    def on_dynamic_slice(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        array, *starts = inputs
+        to = equation.outputs[0].shape
+        first = self._clamped([one.at(()) for one in starts], array.shape, to)
+        return self._moved(
+            equation,
+            array,
+            lambda place: tuple(f"({a} + {b})" for a, b in zip(first, place, strict=True)),
+        )
+
+    def _clamped(self, starts: Sequence[str], shape: Any, sizes: Any) -> list[str]:
+        """Returns where slices of some sizes begin, moved into an array."""
+        return [
+            self.define(np.int32, f"clamp(0, (int)({start}), {whole - size})")
+            for start, whole, size in zip(starts, shape, sizes, strict=True)
+        ]
+
+    def on_dynamic_update_slice(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        array, update, *starts = inputs
+        whole, shape = self.kept_anew(array), array.shape
+        first = self._clamped([one.at(()) for one in starts], shape, update.shape)
+        with self.loops(update.shape) as place:
+            to = tuple(f"({a} + {b})" for a, b in zip(first, place, strict=True))
+            self.put(f"{whole}[{_flat(to, shape)}] = {update.at(place)};")
+        return [stored(whole, shape, array.dtype)]
+
+    def kept_anew(self, array: Array) -> str:
+        """Returns the name of a copy that may be written to."""
+        name = self.room(array.shape, array.dtype)
+        self.fill(name, array)
+        return name
+
+    # Reductions.
+    def _least(self, op: str, dtype: Any) -> str:
+        """Returns what a reduction begins with."""
+        limits = jnp.iinfo(dtype) if _whole(dtype) and dtype != np.bool_ else None
+        inf = np.inf if limits is None else 0
+        value = {
+            "Sum": 0,
+            "Or": 0,
+            "Xor": 0,
+            "And": True if dtype == np.bool_ else -1,
+            "Max": limits.min if limits else (False if dtype == np.bool_ else -inf),
+            "Min": limits.max if limits else (True if dtype == np.bool_ else inf),
+        }[op]
+        return literal(value, dtype)
+
+    def on_reduce(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (array,), (output,) = inputs, equation.outputs
+        op, dtype = REDUCTIONS[equation.name], output.aval.dtype
+        axes = equation.params["axes"]
+        kept = [axis for axis in range(len(array.shape)) if axis not in axes]
+        name = self.room(output.shape, dtype) if output.shape else ""
+        with self.loops(output.shape) as place:
+            total = self.variable(dtype, self._least(op, dtype))
+            with self.loops([array.shape[axis] for axis in axes]) as inner:
+                where = dict(zip((*kept, *axes), (*place, *inner), strict=True))
+                entry = array.at(tuple(where[axis] for axis in range(len(array.shape))))
+                self.put(f"{total} = {op}::of({total}, {entry});")
+            if name:
+                self.put(f"{name}[{_flat(place, output.shape)}] = {total};")
+        if name:
+            return [stored(name, output.shape, dtype)]
+        return [Array((), dtype, lambda place: total)]
+
+    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce
+    on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
+
+    def on_argmin(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (array,), (output,) = inputs, equation.outputs
+        if len(array.shape) != 1:
+            raise Unportable(f"uses {equation.name} over one axis of several")
+        sign = {"argmin": "<", "argmax": ">"}[equation.name]
+        best = self.variable(array.dtype, array.at(("0",)))
+        place = self.variable(output.aval.dtype, "0")
+        with self.loops(array.shape) as (index,):
+            own = self.define(array.dtype, array.at((index,)))
+            test = f"{own} {sign} {best} || ({own} != {own} && {best} == {best})"
+            self.put(f"if ({test}) {best} = {own}, {place} = {index};")
+        return [Array((), output.aval.dtype, lambda _: place)]
+
+    on_argmax = on_argmin
+
+    def on_cumsum(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (array,), params = inputs, equation.params
+        op = {"cumsum": "Sum", "cummax": "Max", "cummin": "Min"}[equation.name]
+        axis, size = params["axis"], array.shape[params["axis"]]
+        name = self.room(array.shape, array.dtype)
+        with self.loops([1 if one == axis else n for one, n in enumerate(array.shape)]) as outer:
+            total = self.variable(array.dtype, self._least(op, array.dtype))
+            with self.loops([size]) as (index,):
+                index = f"({size - 1} - {index})" if params["reverse"] else index
+                place = (*outer[:axis], index, *outer[axis + 1 :])
+                self.put(f"{total} = {op}::of({total}, {array.at(place)});")
+                self.put(f"{name}[{_flat(place, array.shape)}] = {total};")
+        return [stored(name, array.shape, array.dtype)]
+
+    on_cummax = on_cummin = on_cumsum
+
+    def on_dot_general(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (a, b), (output,) = inputs, equation.outputs
+        (ours, theirs), (batch, other_batch) = equation.params["dimension_numbers"]
+        if batch or other_batch:
+            raise Unportable("uses products of several matrices at once")
+        dtype, name = output.aval.dtype, self.room(output.shape, output.aval.dtype)
+        free = [axis for axis in range(len(a.shape)) if axis not in ours]
+        other = [axis for axis in range(len(b.shape)) if axis not in theirs]
+        kind = type_of(dtype)
+        with self.loops(output.shape) as place:
+            total = self.variable(dtype, self._least("Sum", dtype))
+            with self.loops([a.shape[axis] for axis in ours]) as inner:
+                of_a = dict(zip((*free, *ours), (*place[: len(free)], *inner), strict=True))
+                of_b = dict(zip((*other, *theirs), (*place[len(free) :], *inner), strict=True))
+                first, second = (
+                    f"({kind}){one.at(tuple(where[axis] for axis in range(len(one.shape))))}"
+                    for one, where in ((a, of_a), (b, of_b))
+                )
+                self.put(f"{total} = add({total}, mul({first}, {second}));")
+            self.put(f"{name}[{_flat(place, output.shape)}] = {total};")
+        return [stored(name, output.shape, dtype)]
+
+    # Indices.
+    def on_gather(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (array, indices), (output,), params = inputs, equation.outputs, equation.params
+        numbers, sizes, dtype = params["dimension_numbers"], params["slice_sizes"], array.dtype
+        if numbers.operand_batching_dims:
+            raise Unportable("uses indices of several arrays at once")
+        window = [axis for axis in range(len(sizes)) if axis not in numbers.collapsed_slice_dims]
+        batch = [axis for axis in range(len(output.shape)) if axis not in numbers.offset_dims]
+        is_filled = params["mode"] == GatherScatterMode.FILL_OR_DROP
+        fill = params.get("fill_value")
+        if fill is None:
+            whole = _whole(dtype) and dtype != np.bool_
+            least = whole and jnp.issubdtype(dtype, jnp.signedinteger)
+            fill = (jnp.iinfo(dtype).min if least else jnp.iinfo(dtype).max) if whole else np.nan
+            fill = True if dtype == np.bool_ else fill
+
+        def at(place: Place) -> str:
+            row = tuple(place[axis] for axis in batch)
+            starts = {
+                axis: self.define(np.int32, f"(int)({indices.at((*row, str(k)))})")
+                for k, axis in enumerate(numbers.start_index_map)
+            }
+            where, tests = ["0"] * len(sizes), []
+            for axis, offset in zip(window, numbers.offset_dims, strict=True):
+                where[axis] = place[offset]
+            for axis, start in starts.items():
+                most = array.shape[axis] - sizes[axis]
+                tests.append(f"(unsigned){start} <= {most}u")
+                is_tested = is_filled and array.is_stored
+                inside = start if is_tested else f"clamp(0, {start}, {most})"
+                where[axis] = inside if where[axis] == "0" else f"({inside} + {where[axis]})"
+            entry = array.at(tuple(where))
+            if not is_filled or not tests:
+                return self.define(dtype, entry)
+            nothing = literal(fill, dtype)
+            return self.define(dtype, f"({' && '.join(tests)} ? {entry} : {nothing})")
+
+        weight = 1 + array.weight + indices.weight
+        return [Array(output.shape, dtype, at, weight)]
+
+    def on_scatter(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (array, indices, updates), params = inputs, equation.params
+        numbers, shape, dtype = params["dimension_numbers"], array.shape, array.dtype
+        if numbers.operand_batching_dims:
+            raise Unportable("uses indices of several arrays at once")
+        kinds = {"scatter": "", "scatter-max": "Max", "scatter-min": "Min", "scatter-add": "Sum"}
+        op = kinds[equation.name]
+        if not op and math.prod(updates.shape) <= _FEW_UPDATES and not numbers.update_window_dims:
+            return [self._updated(numbers, *inputs)]
+        name = self.kept_anew(array)
+        window = [axis for axis in range(len(shape)) if axis not in numbers.inserted_window_dims]
+        with self.loops(updates.shape) as place:
+            batch = (axis for axis in range(len(place)) if axis not in numbers.update_window_dims)
+            row, where = tuple(place[axis] for axis in batch), ["0"] * len(shape)
+            for axis, offset in zip(window, numbers.update_window_dims, strict=True):
+                where[axis] = place[offset]
+            for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
+                start = f"(int)({indices.at((*row, str(k)))})"
+                where[axis] = self.define(np.int32, f"{start} + {where[axis]}")
+            pairs = zip(where, shape, strict=True)
+            tests = [f"(unsigned)({index}) < {size}u" for index, size in pairs if index != "0"]
+            entry, update = f"{name}[{_flat(tuple(where), shape)}]", updates.at(place)
+            value = f"{op}::of({entry}, {update})" if op else update
+            self.put(f"if ({' && '.join(tests) or 'true'}) {entry} = {value};")
+        return [stored(name, shape, dtype)]
+
+    def _updated(self, numbers: Any, array: Array, indices: Array, updates: Array) -> Array:
+        """Returns an array with a few other entries, the last one of those at one place."""
+        changes = []
+        for place in np.ndindex(*updates.shape):
+            row = tuple(map(str, place))
+            index = {
+                axis: self.define(np.int32, f"(int)({indices.at((*row, str(k)))})")
+                for k, axis in enumerate(numbers.scatter_dims_to_operand_dims)
+            }
+            changes.append((index, self.define(array.dtype, updates.at(row))))
+
+        def at(place: Place) -> str:
+            text = array.at(place)
+            for index, value in changes:
+                test = " && ".join(f"{place[axis]} == {start}" for axis, start in index.items())
+                text = self.define(array.dtype, f"({test} ? {value} : {text})")
+            return text
+
+        return Array(array.shape, array.dtype, at, array.weight + 2 * len(changes))
+
+    on_scatter_add = on_scatter_max = on_scatter_min = on_scatter
+
+    # Control flow.
+    def _variables(self, arrays: Sequence[Array]) -> list[tuple[str, Array]]:
+        """Returns names of variables that hold copies, and the arrays that these are."""
+        made = []
+        for array in arrays:
+            if array.shape:
+                name = self.kept_anew(array)
+                made.append((name, stored(name, array.shape, array.dtype)))
+            else:
+                name = self.variable(array.dtype, array.at(()))
+                made.append((name, Array((), array.dtype, lambda place, name=name: name)))
+        return made
+
+    def _assign(self, variables: list[tuple[str, Array]], values: Sequence[Array]) -> None:
+        """Assigns values, which may be made of the variables' own."""
+        pairs = [
+            (name, old, new)
+            for (name, old), new in zip(variables, values, strict=True)
+            if not (new.shape == () and new.at(()) == name)
+        ]
+        copies = [self.kept(new) for *_, new in pairs] if len(pairs) > 1 else [p[2] for p in pairs]
+        for (name, old, _), new in zip(pairs, copies, strict=True):
+            if not old.shape:
+                self.put(f"{name} = {new.at(())};")
+                continue
+            if len(pairs) == 1:
+                new = self.kept(new)
+            self.fill(name, new)
+
+    def on_while(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        test, body = equation.blocks
+        first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
+        of_test, constants = inputs[:first], inputs[first : first + second]
+        variables = self._variables(inputs[first + second :])
+        carried = [array for _, array in variables]
+        with self.within("for (;;)"):
+            (goes_on,) = self.run(test, [*of_test, *carried])
+            self.put(f"if (!{goes_on.at(())}) break;")
+            self._assign(variables, self.run(body, [*constants, *carried]))
+        return carried
+
+    def on_scan(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        (body,), params = equation.blocks, equation.params
+        length, sliced = params["length"], zip(inputs, body.inputs, strict=True)
+        last = sum(len(one.shape) == len(own.shape) for one, own in sliced)
+        results = zip(equation.outputs, body.outputs, strict=True)
+        first = last - sum(len(one.shape) == len(own.aval.shape) for one, own in results)
+        constants, each = inputs[:first], inputs[last:]
+        variables = self._variables(inputs[first:last])
+        carried = [array for _, array in variables]
+        outputs = equation.outputs[len(carried) :]
+        rows = [self.room(output.shape, output.aval.dtype) for output in outputs]
+        with self.loops([length]) as (index,):
+            index = f"({length - 1} - {index})" if params["reverse"] else index
+            slices = [
+                Array(one.shape[1:], one.dtype, lambda place, one=one: one.at((index, *place)), 1)
+                for one in each
+            ]
+            results = self.run(body, [*constants, *carried, *slices])
+            for name, output, row in zip(rows, outputs, results[len(carried) :], strict=True):
+                with self.loops(row.shape) as place:
+                    self.put(f"{name}[{_flat((index, *place), output.shape)}] = {row.at(place)};")
+            self._assign(variables, results[: len(carried)])
+        made = [
+            stored(name, output.shape, output.aval.dtype)
+            for name, output in zip(rows, outputs, strict=True)
+        ]
+        return [*carried, *made]
+
+    def on_cond(self, equation: Any, inputs: list[Array]) -> list[Array]:
+        which, *operands = inputs
+        zero = [
+            Array(output.shape, output.aval.dtype, lambda place, one=output: self._zero(one))
+            for output in equation.outputs
+        ]
+        variables = self._variables(zero)
+        chosen = self.define(np.int32, f"(int)({which.at(())})")
+        for number, block in enumerate(equation.blocks):
+            with self.within(f"if ({chosen} == {number})"):
+                self._assign(variables, self.run(block, operands))
+        return [array for _, array in variables]
+
+    def _zero(self, output: Any) -> str:
+        return literal(0, output.aval.dtype)
+
+
+def _needed(block: Any) -> tuple[set[Any], set[Any]]:
+    """Returns the values that results depend on, and those whose entries are asked for again."""
+    needed = {atom for atom in block.outputs if not isinstance(atom, Literal)}
+    often, used = set(needed), set(needed)
+    for equation in reversed(block.equations):
+        if not any(output in needed for output in equation.outputs):
+            continue
+        for number, atom in enumerate(equation.inputs):
+            if isinstance(atom, Literal):
+                continue
+            if atom in used or not _asks_once(equation, number):
+                often.add(atom)
+            used.add(atom)
+            needed.add(atom)
+    return needed, often
+
+
+def _asks_once(equation: Any, number: int) -> bool:
+    """Returns whether an operation asks for each entry of an operand once for each of its own."""
+    if equation.name in _VIEWS:
+        sizes = (math.prod(one.aval.shape) for one in (equation.inputs[0], equation.outputs[0]))
+        return len(set(sizes)) == 1
+    is_index = equation.name == "gather" and number == 1 and len(equation.outputs[0].shape) <= 1
+    is_in_turn = equation.name in (*ELEMENTWISE, *UNLIKE, *REDUCTIONS, "cumsum", "cummax", "cummin")
+    return is_index or is_in_turn
