@@ -234,22 +234,19 @@ class _Runs:
         if is_cpu(devices[0]):
             block = min(4 ** math.ceil(math.log(block, 4)), _BLOCK_ON_CPU)
         # Copies of the last instance fill the blocks up; their keys are others.
-        self._rows = np.arange(-(-size // (len(devices) * block)) * len(devices) * block)
-        self._rows = self._rows.reshape(-1, len(devices), block)
+        shape = -(-size // (len(devices) * block)), len(devices), block
+        numbers = np.arange(math.prod(shape))
+        self._blocks: list[np.ndarray] = list(numbers.reshape(shape))
+        keys, instances = map(self._split, (numbers.astype(np.uint32), stack.instances))
         with held_back():
             start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
-            numbers, instances = (
-                self._split(self._rows.ravel().astype(np.uint32)),
-                self._split(stack.instances),
-            )
-            self.blocks = [
-                start(random.as_key(key), *own) for own in zip(numbers, instances, strict=True)
-            ]
+            pairs = zip(keys, instances, strict=True)
+            self.blocks = [start(random.as_key(key), *own) for own in pairs]
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
         self.choice = stepping.choose("auto", self._team.own[0], one.problem, search)
         how = {"kind": stack.kind, "implementation": self.choice.implementation}
-        self._are_real = self._split(self._rows.ravel() < size)
+        self._are_real = self._split(numbers < size)
         self._advance = pmapped(devices, advance_all, (0, 0, None, None), **how)
 
     def _split(self, tree: Any) -> list[Any]:
@@ -259,7 +256,7 @@ class _Runs:
             own = rows[self._team.rows]
             return jax.tree.map(lambda leaf: leaf[np.minimum(own, len(leaf) - 1)], tree)
 
-        return list(map(block, self._rows))
+        return [block(rows) for rows in self._blocks]
 
     def _joined(self, blocks: list[Any]) -> Any:
         """Returns leaves [B, ...], NumPy's, from those of the devices."""
