@@ -112,9 +112,10 @@ def of_assignments():
     return stacked.Assignments(4, 16), stacked.matrices_of(problems, 16)
 
 
+@pytest.mark.devices(2)
 @pytest.mark.parametrize("of_kind", [of_tours, of_assignments])
 def test_they_run_in_kernels(of_kind):
-    """The runs of several instances, exchanges included, have kernels."""
+    """The runs of several instances, exchanges included, have kernels; also spread over devices."""
     kind, instances = of_kind()
     numbers = np.arange(2, dtype=np.uint32)
     start = functools.partial(stacked.start_all, kind=kind)
@@ -122,6 +123,10 @@ def test_they_run_in_kernels(of_kind):
     advance = functools.partial(stacked.advance_all, kind=kind, implementation="cuda")
     pace = Pace(0, 1.0, 0.0, np.int32(7))
     given = advance, runs, np.ones(2, bool), pace, np.int32(100)
+    assert launches(*given) and obstacle(*given) == ""
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape), x.dtype), runs)
+    spread = jax.pmap(advance, in_axes=(0, 0, None, None), devices=jax.devices()[:2])
+    given = spread, shapes, np.ones((2, 2), bool), pace, np.int32(100)
     assert launches(*given) and obstacle(*given) == ""
 
 
@@ -179,7 +184,7 @@ def test_others_in_a_list_change_no_run():
     Before tours recombine it may have more or fewer, too.
     """
     first, *others = cities(10, 9, 14, 14, 3)
-    for steps, lists in ((100, (others[:2], others[2:])), (16, (others[:2], cities(5, 12)))):
+    for steps, lists in ((100, (others[:2], others[2:])), (4, (others[:2], cities(5, 12)))):
         found = [solve_tsp([first, *more], 1, max_steps=steps) for more in lists]
         np.testing.assert_array_equal(*(result.x[0] for result in found))
     lists = [matrices(13, *more) for more in ((11, 14), (14, 5))]

@@ -43,6 +43,7 @@ ELEMENTWISE = {
     "select_n": "({0} ? {2} : {1})",
     "clamp": "clamp({}, {}, {})",
     "stop_gradient": "{}",
+    "reshard": "{}",  # within `pmap`
     "copy": "{}",
 }
 REDUCTIONS = {
@@ -116,7 +117,7 @@ def _inline(
     known = dict(zip(jaxpr.invars, arguments, strict=True))
     for var, constant in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
         if np.size(constant) != 1:
-            raise Unportable(f"a constant of shape {np.shape(constant)}")
+            raise Unportable(f"holds a constant of shape {np.shape(constant)}, expected a leaf")
         known[var] = Literal(np.asarray(constant), var.aval)
 
     def read(atom: Any) -> Any:

@@ -188,8 +188,7 @@ class Kernel(Backend):
         new = [self._entries(leaf, i, fn, shared) for i, leaf in enumerate(leaves)]
         for i, (leaf, (place, entries)) in enumerate(zip(leaves, new, strict=True)):
             if isinstance(leaf, Buffer):
-                flat = Buffer(leaf.array)
-                leaves[i] = self.store(flat, place, entries, where & (place < leaf.size))
+                leaves[i] = self.store(leaf, place, entries, where & (place < leaf.size))
             else:
                 leaves[i] = jnp.where(where, entries, leaf)
         return structure.unflatten(leaves)
