@@ -2,9 +2,9 @@
 """What a thread computes by itself, as C++: a user's plain JAX, arrays and all.
 
 An array is a rule that gives the C++ of an entry, so that chains of operations on arrays need no
-memory: entries are computed where a loop asks for them. Vectors that take more than a little to
-compute, and what loops and scatters make, are kept in memory of the thread. Sums go from the first
-entry to the last.
+memory: entries are computed where a loop asks for them. What is asked for again and takes more
+than a little to compute, and what loops and scatters make, is kept in memory of the thread. Sums go
+from the first entry to the last.
 """
 
 import contextlib
@@ -30,7 +30,9 @@ Place = tuple[str, ...]
 """C++ of an index along each axis."""
 
 _MOST_BYTES = 2**15  # of a thread's own arrays
-_CHEAP = 8  # operations for an entry that is computed again rather than kept
+# Operations for an entry of a vector, or of an array of more axes, that is computed again rather
+# than kept.
+_CHEAP, _CHEAP_OF_MANY = 8, 100
 _FEW_UPDATES = 4  # of an array that need no copy of it
 _VIEWS = "reshape", "squeeze", "expand_dims", "broadcast_in_dim"
 
@@ -176,7 +178,8 @@ class Alone:
             except Unportable as error:
                 raise error.at(equation.origins) from None
             for output, array in zip(equation.outputs, results, strict=True):
-                is_dear = len(array.shape) == 1 and array.weight > _CHEAP and output in often
+                most = _CHEAP if len(array.shape) == 1 else _CHEAP_OF_MANY
+                is_dear = array.weight > most and output in often
                 known[output] = self.kept(array) if is_dear or not array.shape else array
         return [read(atom) for atom in block.outputs]
 
@@ -291,6 +294,7 @@ class Alone:
 
     def on_concatenate(self, equation: Any, inputs: list[Array]) -> list[Array]:
         axis, (output,) = equation.params["dimension"], equation.outputs
+        inputs = [array for array in inputs if array.shape[axis]]
         sizes = [array.shape[axis] for array in inputs]
         starts = [sum(sizes[:number]) for number in range(len(sizes))]
 
