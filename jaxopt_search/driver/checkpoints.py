@@ -228,7 +228,7 @@ def check_cost(noted: Any, exact: int | float) -> None:
         raise ValueError(f"its best solution costs {exact}, and not {noted}")
 
 
-def noted(path: pathlib.Path, name: str) -> Any:
+def note_in(path: pathlib.Path, name: str) -> Any:
     """Returns what a checkpoint notes by a name; None if it is not there, or the file is bad."""
     try:
         with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (_, header):

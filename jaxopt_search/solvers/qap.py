@@ -238,15 +238,11 @@ class _Opposite:
                 setattr(self, name, getattr(callback, name))
 
     def __call__(self, report: Report) -> Any:
-        return self._callback(report._replace(fun=0 - report.fun, fetch=self._fetch(report)))
-
-    @staticmethod
-    def _fetch(report: Report) -> Callable[[], tuple[Any, np.ndarray]]:
         def fetch() -> tuple[Any, np.ndarray]:
             solutions, costs = report.fetch()
             return solutions, 0 - costs
 
-        return fetch
+        return self._callback(report._replace(fun=0 - report.fun, fetch=fetch))
 
 
 def _opposite(result: Result | StackedResult) -> Any:

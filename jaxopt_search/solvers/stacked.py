@@ -236,7 +236,7 @@ class _Runs:
         # Copies of the last instance fill the blocks up; their keys are others.
         shape = -(-size // (len(devices) * block)), len(devices), block
         numbers = np.arange(math.prod(shape))
-        self._blocks: list[np.ndarray] = list(numbers.reshape(shape))
+        self._rows: list[np.ndarray] = list(numbers.reshape(shape))
         keys, instances = map(self._split, (numbers.astype(np.uint32), stack.instances))
         with held_back():
             start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
@@ -256,7 +256,7 @@ class _Runs:
             own = rows[self._team.rows]
             return jax.tree.map(lambda leaf: leaf[np.minimum(own, len(leaf) - 1)], tree)
 
-        return [block(rows) for rows in self._blocks]
+        return [block(rows) for rows in self._rows]
 
     def _joined(self, blocks: list[Any]) -> Any:
         """Returns leaves [B, ...], NumPy's, from those of the devices."""

@@ -223,7 +223,7 @@ def solve_tsp(
             recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
             points = stack_of_coords(data)
             if num_searches is None and options.resume is not None:
-                num_searches = checkpoints.noted(options.resume, "num_searches")
+                num_searches = checkpoints.note_in(options.resume, "num_searches")
             elif num_searches is None and is_cpu(device):
                 recipe = recipe._replace(num_searches=_searches_in_time(points, options))
             recipe = chosen(recipe, num_searches, moves_per_search)

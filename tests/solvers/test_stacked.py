@@ -298,6 +298,14 @@ def test_few_searches_cool_where_time_is_short(number, seconds, expected):
     assert tsp._searches_in_time([np.zeros((20, 2))] * number, options) == expected
 
 
+def test_a_longer_run_has_the_searches_of_the_first(tmp_path):
+    """By the clock there would be more of them in more time."""
+    path, how = tmp_path / "run.npz", {"devices": 1, "moves_per_search": 3}
+    first = js.solve_tsp(cities(9, 11, 11), max_seconds=0.001, checkpoint=path, **how)
+    longer = js.solve_tsp(cities(9, 11, 11), max_seconds=0.1, resume=path, **how)
+    assert first.costs.shape == longer.costs.shape == (3, 1)
+
+
 @pytest.mark.devices(2)
 @both
 @pytest.mark.parametrize(("call", "devices"), [(2, 1), (3, 2)])

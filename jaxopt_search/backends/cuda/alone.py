@@ -8,6 +8,7 @@ from the first entry to the last.
 """
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from jaxopt_search.backends.cuda.operations import (
     ELEMENTWISE,
     REDUCTIONS,
     UNLIKE,
+    VIEWS,
     literal,
     type_of,
 )
@@ -34,7 +36,6 @@ _MOST_BYTES = 2**15  # of a thread's own arrays
 # than kept.
 _CHEAP, _CHEAP_OF_MANY = 8, 100
 _FEW_UPDATES = 4  # of an array that need no copy of it
-_VIEWS = "reshape", "squeeze", "expand_dims", "broadcast_in_dim"
 
 
 class Array(NamedTuple):
@@ -151,9 +152,7 @@ class Alone:
         if not array.shape:
             text = self.define(array.dtype, array.at(()))
             return Array((), array.dtype, lambda place: text)
-        name = self.room(array.shape, array.dtype)
-        self.fill(name, array)
-        return stored(name, array.shape, array.dtype)
+        return stored(self.kept_anew(array), array.shape, array.dtype)
 
     def fill(self, name: str, array: Array) -> None:
         with self.loops(array.shape) as place:
@@ -558,14 +557,12 @@ class Alone:
             for (name, old), new in zip(variables, values, strict=True)
             if not (new.shape == () and new.at(()) == name)
         ]
-        copies = [self.kept(new) for *_, new in pairs] if len(pairs) > 1 else [p[2] for p in pairs]
+        copies = [self.kept(new) for *_, new in pairs]
         for (name, old, _), new in zip(pairs, copies, strict=True):
-            if not old.shape:
+            if old.shape:
+                self.fill(name, new)
+            else:
                 self.put(f"{name} = {new.at(())};")
-                continue
-            if len(pairs) == 1:
-                new = self.kept(new)
-            self.fill(name, new)
 
     def on_while(self, equation: Any, inputs: list[Array]) -> list[Array]:
         test, body = equation.blocks
@@ -590,7 +587,9 @@ class Alone:
         carried = [array for _, array in variables]
         outputs = equation.outputs[len(carried) :]
         rows = [self.room(output.shape, output.aval.dtype) for output in outputs]
-        with self.loops([length]) as (index,):
+        index = self.name("i")
+        # A scope of its own, also of one step: what is known of variables ends with it.
+        with self.within(f"for (int {index} = 0; {index} < {length}; {index}++)"):
             index = f"({length - 1} - {index})" if params["reverse"] else index
             slices = [
                 Array(one.shape[1:], one.dtype, lambda place, one=one: one.at((index, *place)), 1)
@@ -610,7 +609,7 @@ class Alone:
     def on_cond(self, equation: Any, inputs: list[Array]) -> list[Array]:
         which, *operands = inputs
         zero = [
-            Array(output.shape, output.aval.dtype, lambda place, one=output: self._zero(one))
+            Array(output.shape, output.aval.dtype, functools.partial(_zero, output))
             for output in equation.outputs
         ]
         variables = self._variables(zero)
@@ -620,8 +619,9 @@ class Alone:
                 self._assign(variables, self.run(block, operands))
         return [array for _, array in variables]
 
-    def _zero(self, output: Any) -> str:
-        return literal(0, output.aval.dtype)
+
+def _zero(output: Any, place: Place) -> str:
+    return literal(0, output.aval.dtype)
 
 
 def _needed(block: Any) -> tuple[set[Any], set[Any]]:
@@ -643,7 +643,7 @@ def _needed(block: Any) -> tuple[set[Any], set[Any]]:
 
 def _asks_once(equation: Any, number: int) -> bool:
     """Returns whether an operation asks for each entry of an operand once for each of its own."""
-    if equation.name in _VIEWS:
+    if equation.name in (*VIEWS, "broadcast_in_dim"):
         sizes = (math.prod(one.aval.shape) for one in (equation.inputs[0], equation.outputs[0]))
         return len(set(sizes)) == 1
     is_index = equation.name == "gather" and number == 1 and len(equation.outputs[0].shape) <= 1

@@ -27,6 +27,7 @@ from jaxopt_search.backends.cuda.operations import (
     ELEMENTWISE,
     REDUCTIONS,
     UNLIKE,
+    VIEWS,
     Block,
     Equation,
     Var,
@@ -39,7 +40,6 @@ from jaxopt_search.backends.cuda.trace import Program, Unportable
 HEADER = (pathlib.Path(__file__).parent / "header.h").read_text()
 _EXCHANGE = 512  # bytes for what warps have found
 _USES_IN_LOOP = 8  # of a line in a loop, for one outside
-_VIEWS = "reshape", "squeeze", "expand_dims"
 
 
 class Layout(NamedTuple):
@@ -107,7 +107,7 @@ def _wants(equation: Equation, outs: list[set[Layout]]) -> list[set[Layout]]:
         case "while" | "scan":
             return _wants_of_loop(equation, outs)
     to = equation.outputs[0].shape
-    if name in _VIEWS or name in REDUCTIONS:
+    if name in VIEWS or name in REDUCTIONS:
         is_view = _squeezed(inputs[0].aval.shape) == _squeezed(to)
         return [{_like(inputs[0], layout) for layout in outs[0]}] if is_view else naturals
     if name in ELEMENTWISE or name in UNLIKE or name == "broadcast_in_dim":

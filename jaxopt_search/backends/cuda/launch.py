@@ -308,8 +308,8 @@ for _primitive, _fn in {
 
 def _each(*operands: jax.Array, jaxpr: Any, num_shared: int) -> list[jax.Array]:
     fn = jaxpr_as_fun(jaxpr)
-    axes = [0 if number >= num_shared and one.ndim else None for number, one in enumerate(operands)]
-    return jax.vmap(fn, axes)(*operands) if 0 in axes else fn(*operands)
+    parts = operands[:num_shared], operands[num_shared:]
+    return _xla.each(lambda shared, lanes: fn(*shared, *lanes), *parts)
 
 
 def _each_batched(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:

@@ -54,9 +54,10 @@ REDUCTIONS = {
     "reduce_or": "Or",
     "reduce_xor": "Xor",
 }
+VIEWS = "reshape", "squeeze", "expand_dims"
 
 _BLOCKS = {"cond": ("branches",), "while": ("cond_jaxpr", "body_jaxpr"), "scan": ("jaxpr",)}
-_BLOCKS |= {"each": ("jaxpr",)}
+_BLOCKS["each"] = ("jaxpr",)
 
 
 @dataclasses.dataclass(eq=False)
