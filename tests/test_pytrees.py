@@ -2,15 +2,12 @@
 
 import dataclasses
 import itertools
-import pathlib
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
-
-PACKAGE = pathlib.Path(js.__file__).parent
 
 
 def alike(number):
@@ -21,14 +18,9 @@ def alike(number):
 
 
 def test_classes_with_equal_fields_differ():
-    structures = [jax.tree.structure(alike(number)(0.0)) for number in range(3)]
+    """Else JAX runs the program of another class: by its own registration it mostly does not."""
+    structures = [jax.tree.structure(alike(number)(0.0)) for number in range(100)]
     assert all(first != second for first, second in itertools.combinations(structures, 2))
-
-
-def test_each_class_has_its_own_program():
-    """Of 400 like classes, a registration by JAX itself confuses about 36."""
-    plus = jax.jit(lambda part: part.plus)
-    assert [int(plus(alike(number)(jnp.int32(0)))) for number in range(50)] == list(range(50))
 
 
 @js.pytree
@@ -45,12 +37,6 @@ def test_static_fields_are_no_leaves_and_paths_name_the_others():
     assert jax.tree.structure(part) != jax.tree.structure(Weighted(weights=part.weights, size=4))
     twice = jax.tree.map(lambda leaf: 2 * leaf, part)
     assert (type(twice), twice.size, twice.weights.tolist()) == (Weighted, 3, [0, 2, 4])
-
-
-def test_no_class_of_the_package_is_registered_by_jax():
-    """But by `pytree`, whose file names the other way."""
-    users = [path for path in PACKAGE.rglob("*.py") if "register_dataclass" in path.read_text()]
-    assert users == [PACKAGE / "pytrees.py"]
 
 
 def test_parts_with_arrays_compare_by_value():

@@ -1,4 +1,7 @@
-"""The same searches however a run is carried out: devices, chunks, jit, progress, resuming."""
+"""The same searches however a run is carried out: devices, chunks, jit, progress.
+
+Runs of integers on several devices, in kernels and resumed are golden; see `golden`.
+"""
 
 import functools
 
@@ -13,121 +16,58 @@ import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.searches import schedules
 
-EXCHANGES = {
-    "broadcast": js.broadcast_best(every=30),
-    "resample": js.resample(js.geometric(300.0, 0.95, 20), every=40),
-    "recombine": js.recombine(every=25, alike=0.3),
-    "assemble": js.recombine(
-        every=25, alike=None, crossover=js.edge_assembly(matrix_tsp(14), num_candidates=3)
-    ),
-}
+COOLING = js.geometric(300.0, 0.95, 20)
+SEARCH = js.simulated_annealing(js.Relocate(), COOLING, moves_per_search=4)
+EXCHANGE = js.recombine(every=25, alike=0.3)
 
 
-def searches_of(result):
-    """Returns all of a run's state but the sums since the last chunk."""
-    return result.state._replace(info=None)
-
-
-@functools.cache
-def annealing(moves=4):
-    return js.simulated_annealing(
-        js.Relocate(), js.geometric(300.0, 0.95, 20), moves_per_search=moves
-    )
-
-
-def solve(problem, **arguments):
-    search = arguments.pop("search", annealing())
-    arguments = {"num_searches": 10, "max_steps": 500, "key": 3} | arguments
-    return js.solve(problem, search, **arguments)
+def solve(problem, **options):
+    options = {"num_searches": 10, "max_steps": 500, "exchange": EXCHANGE} | options
+    return js.solve(problem, SEARCH, 3, **options)
 
 
 @pytest.mark.devices(2)
-@pytest.mark.parametrize("kind", ["assembled", "tabu"])
-def test_float_runs_are_the_same_on_any_number_of_devices(kind):
+def test_float_runs_are_the_same_on_any_number_of_devices():
     """Bit for bit, as the fixed order of sums promises."""
-    coords, matrices = np.random.default_rng(0).random((20, 2)), np.random.default_rng(0)
-    options = {"num_searches": 4, "max_steps": 90}
-    if kind == "tabu":
-        problem = js.qap(*matrices.random((2, 9, 9)))
-        options |= {"search": js.tabu_search(js.SwapTable())}
-    else:
-        problem = js.tsp_from_coords(coords, storage="coordinates")
-        crossover = js.edge_assembly(problem, num_candidates=5)
-        options |= {"exchange": js.recombine(every=40, alike=None, crossover=crossover)}
-        options |= {"search": js.simulated_annealing(js.two_opt(problem), 0.05)}
-    one, two = (solve(problem, devices=number, **options) for number in (1, 2))
-    chex.assert_trees_all_equal(searches_of(one), searches_of(two))
+    places = np.random.default_rng(0).random((20, 2))
+    problem = js.tsp_from_coords(places, storage="coordinates")
+    crossover = js.edge_assembly(problem, num_candidates=5)
+    exchange = js.recombine(every=40, alike=None, crossover=crossover)
+    search = js.simulated_annealing(js.two_opt(problem), 0.05)
+    options = {"num_searches": 4, "max_steps": 90, "exchange": exchange}
+    one, two = (js.solve(problem, search, 3, devices=number, **options) for number in (1, 2))
+    no_info = {"info": None}
+    chex.assert_trees_all_equal(one.state._replace(**no_info), two.state._replace(**no_info))
     np.testing.assert_array_equal(one.solutions, two.solutions)
 
 
-@pytest.mark.parametrize(
-    ("exchange", "target"),
-    [
-        ("broadcast", 4000),
-        ("resample", None),
-        ("recombine", 4000),
-        ("assemble", None),
-    ],
-)
-def test_chunks_and_progress_change_nothing(exchange, target, capsys):
-    """Chunks of 1, 13 and 499 steps, progress on or off; with a target, the same end."""
+def test_chunks_and_progress_change_nothing(capsys):
+    """Nor does the host: `run` inside jit takes the same path; with a target, the same end."""
     problem = matrix_tsp(14)
-    whole = solve(problem, exchange=EXCHANGES[exchange], target=target, chunk_steps=500)
-    for chunk_steps in (13, 499):
-        cut = solve(
-            problem,
-            exchange=EXCHANGES[exchange],
-            target=target,
-            chunk_steps=chunk_steps,
-            show_progress=chunk_steps == 13,
-        )
-        chex.assert_trees_all_equal(searches_of(whole), searches_of(cut))
-        assert (whole.status, whole.first_hit) == (cut.status, cut.first_hit)
+    for target in (4000, -1):
+        whole = solve(problem, target=target, chunk_steps=500)
+        for chunk_steps in (13, 499):
+            shown = chunk_steps == 13
+            cut = solve(problem, target=target, chunk_steps=chunk_steps, show_progress=shown)
+            no_info = {"info": None}
+            chex.assert_trees_all_equal(
+                whole.state._replace(**no_info), cut.state._replace(**no_info)
+            )
+            assert (whole.status, whole.first_hit) == (cut.status, cut.first_hit)
     assert "best" in capsys.readouterr().err
-
-
-def test_float_runs_are_refreshed_at_the_same_steps():
-    """Costs of float instances are recomputed by the step, not by the chunk."""
-    problem = matrix_tsp(10, dtype=np.float64)
-    whole = solve(problem, max_steps=20_500, chunk_steps=20_500)
-    cut = solve(problem, max_steps=20_500, chunk_steps=7_000)
-    chex.assert_trees_all_equal(searches_of(whole), searches_of(cut))
-
-
-@pytest.mark.devices(2)
-def test_a_resumed_run_equals_an_unbroken_one():
-    """On another number of devices, too, and by what the result has."""
-    problem = matrix_tsp(14)
-    exchange = EXCHANGES["broadcast"]
-    whole = solve(problem, exchange=exchange)
-    half = solve(problem, exchange=exchange, max_steps=217, devices=2)
-    made = {"exchange": half.exchange, "state": half.state}
-    resumed = js.solve(half.problem, half.search, **made, max_steps=500, devices=2)
-    chex.assert_trees_all_equal(searches_of(whole), searches_of(resumed))
-    assert (resumed.nit, resumed.nfev) == (500, (500 - 217) * 10 * 4)
-
-
-@pytest.mark.slow
-def test_the_pure_layer_is_the_driver_without_a_host():
-    """`run`, `run` inside jit, and `solve` walk the same path."""
-    problem, search = matrix_tsp(14), annealing()
-    exchange = EXCHANGES["broadcast"]
-    driven = solve(problem, max_steps=60, exchange=exchange).state.searches
-    run = functools.partial(js.run, num_searches=10, exchange=exchange)
-    plain = run(3, problem, search, max_steps=60)
-    chex.assert_trees_all_equal(driven, plain.searches)
-    key = jax.random.key(3)
-    jitted = jax.jit(lambda key, problem: run(key, problem, search, max_steps=60))(key, problem)
-    chex.assert_trees_all_equal(driven, jitted.searches)
+    options = {"num_searches": 10, "max_steps": 500, "exchange": EXCHANGE}
+    run = jax.jit(lambda key, problem: js.run(key, problem, SEARCH, **options))
+    jitted = run(jax.random.key(3), problem)
+    chex.assert_trees_all_equal(whole.state.searches, jitted.searches)
 
 
 def test_searches_do_not_depend_on_how_many_there_are():
     """A search is named by its index: the first three of ten are the three of three."""
-    problem = matrix_tsp(14)
-    ten, three = solve(problem), solve(problem, num_searches=3)
-    first = jax.tree.map(lambda leaf: leaf[:3], ten.state.searches)
-    chex.assert_trees_all_equal(first, three.state.searches)
-    assert len({tuple(row) for row in ten.solutions.tolist()}) > 1
+    ten, three = (js.init(3, matrix_tsp(14), SEARCH, num_searches=number) for number in (10, 3))
+    ten, three = (js.advance(matrix_tsp(14), SEARCH, state, 200) for state in (ten, three))
+    first = jax.tree.map(lambda leaf: leaf[:3], ten.searches)
+    chex.assert_trees_all_equal(first, three.searches)
+    assert len(set(ten.searches.cost.tolist())) > 1
 
 
 def test_a_second_instance_of_one_size_compiles_nothing(monkeypatch):
