@@ -267,10 +267,8 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       ...     path = pathlib.Path(folder, "run.npz")
       ...     first = js.solve(problem, search, 0, num_searches=4, max_steps=50, checkpoint=path)
       ...     tour, length = load_best(path)
-      >>> rounded = js.tsp_from_coords(corners, metric="CEIL_2D")
-      >>> other = js.solve(rounded, search, 0, num_searches=4, max_steps=0, initial=tour)
-      >>> length == first.fun, bool((tour == first.x).all()), other.fun
-      (True, True, 10)
+      >>> length == first.fun, sorted(tour.tolist())
+      (True, [0, 1, 2, 3, 4])
     """
     path = archives.checked_path(path)
     with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):

@@ -737,12 +737,12 @@ def memory_estimate(
 
     Example:
       >>> import jax, jax.numpy as jnp, jaxopt_search as js
-      >>> cities = jax.ShapeDtypeStruct((1000, 2), jnp.float32)
+      >>> cities = jax.ShapeDtypeStruct((100, 2), jnp.float32)
       >>> problem = jax.eval_shape(lambda xy: js.tsp_from_coords(xy, metric="EUCLID"), cities)
       >>> search = js.simulated_annealing(js.Relocate(), 1.0)
-      >>> needed = memory_estimate(problem, search, num_searches=10_000)
-      >>> needed.instance, needed.states // 10**6 >= 120
-      (8016, True)
+      >>> needed = memory_estimate(problem, search, num_searches=1000)
+      >>> needed.instance, needed.states // 10**6 >= 2
+      (816, True)
     """
     refuse_tracers(problem, search, exchange, caller="memory_estimate")
     solution, _ = contracts.check_parts(problem, search, exchange=exchange)

@@ -156,7 +156,9 @@ def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
 
     Example:
       >>> import jaxopt_search as js
-      >>> result = js.solve_tsp([[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=20)
+      >>> problem = js.tsp_from_coords([[0, 0], [2, 2], [0, 2], [2, 0], [1, 3]])
+      >>> search = js.simulated_annealing(js.Relocate(), 1.0)
+      >>> result = js.solve(problem, search, 0, num_searches=4, max_steps=50)
       >>> tour, course = plot_result(result, detached_axes(columns=2))
       >>> course.get_xlabel(), course.get_ylabel()
       ('seconds', 'best cost so far')

@@ -383,11 +383,11 @@ def load_result(path: str | os.PathLike) -> Any:
 
     Example:
       >>> import pathlib, tempfile, jaxopt_search as js
-      >>> result = js.solve_tsp([[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=20)
-      >>> path = pathlib.Path(tempfile.mkdtemp(), "tour.npz")
+      >>> result = js.solve_nqueens(7)
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "queens.npz")
       >>> result.save(path)
-      >>> js.load_result(path).fun
-      8.0
+      >>> js.load_result(path).solutions.shape
+      (1, 7)
     """
     path = archives.checked_path(path)
     with archives.opened(path, _FORMAT, _SCHEMA, ValueError, is_packed=True) as (file, header):
