@@ -12,7 +12,7 @@ from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import Pairs, load_pair, pack
 
 
-@pytest.mark.parametrize(("where", "n"), [(False, 5), (True, 32), (False, 70)])
+@pytest.mark.parametrize(("where", "n"), [(False, 5), (True, 70)])
 def test_store_and_copy_only_where_asked(where, n):
     """A write that is masked out leaves every element alone."""
 
@@ -49,50 +49,53 @@ def test_lanes_come_in_handy_numbers():
             assert [memory.lanes(number).size for number in numbers] == expected
 
 
-@pytest.mark.parametrize(
-    ("lane", "values"),
-    [
-        (2, jnp.asarray([5, -7, -(2**31), 3], jnp.int32)),
-        (1, jnp.asarray([5, 2**32 - 1, 0, 3], jnp.uint32)),
-        (2, jnp.asarray([0.5, -2.0, -jnp.inf, 3.0], jnp.float32)),
-        (0, jnp.asarray([True, False, False, True])),
-    ],
-)
-def test_one_lane_is_picked(lane, values):
-    """The value of the lane, whatever the others hold; and a row of several."""
+def test_one_lane_is_picked():
+    """The value of the lane, whatever the others hold; and of a row of several. Of any dtype."""
+    lanes, given = (
+        (2, 1, 2, 0),
+        (
+            jnp.asarray([5, -7, -(2**31), 3], jnp.int32),
+            jnp.asarray([5, 2**32 - 1, 0, 3], jnp.uint32),
+            jnp.asarray([0.5, -2.0, -jnp.inf, 3.0], jnp.float32),
+            jnp.asarray([True, False, False, True]),
+        ),
+    )
 
     def work(given, _):
-        own = memory.load(given, jax.lax.iota(jnp.int32, 4))
-        several = jnp.broadcast_to(own[None], (2, 4))
-        return memory.pick(own, jnp.int32(lane)), memory.pick(several[1], jnp.int32(lane))
+        picked = []
+        for lane, values in zip(lanes, given, strict=True):
+            own = memory.load(values, jax.lax.iota(jnp.int32, 4))
+            several = jnp.broadcast_to(own[None], (2, 4))
+            picked += [memory.pick(own, jnp.int32(lane)), memory.pick(several[1], jnp.int32(lane))]
+        return picked
 
-    none = jnp.zeros((), values.dtype)
-    check_everywhere(work, values, (none, none), (values[lane], values[lane]))
+    expected = [values[lane] for lane, values in zip(lanes, given, strict=True) for _ in "12"]
+    check_everywhere(work, given, [jnp.zeros((), one.dtype) for one in expected], expected)
 
 
-@pytest.mark.parametrize("are_packed", [True, False])
-def test_pairs_are_read_together(are_packed):
-    """Both numbers come back, the largest that fit among them."""
+def test_pairs_are_read_together():
+    """Both numbers come back, the largest that fit among them; packed or not."""
     first = jnp.asarray([0, 65535, 7, 1], jnp.int32)
     second = jnp.asarray([65535, 0, 9, 65535], jnp.int32)
-    pairs = pack(first, second) if are_packed else Pairs(first, second)
-    assert pairs.size == 4
+    both = pack(first, second), Pairs(first, second)
+    assert [pairs.size for pairs in both] == [4, 4]
 
-    def work(pairs, _):
-        return load_pair(pairs, jnp.int32(1)), load_pair(pairs, jnp.int32(2))
+    def work(both, _):
+        return [load_pair(pairs, jnp.int32(place)) for pairs in both for place in (1, 2)]
 
     zero = jnp.int32(0)
-    check_everywhere(work, pairs, ((zero, zero),) * 2, ((65535, 0), (7, 9)))
+    check_everywhere(work, both, [(zero, zero)] * 4, [(65535, 0), (7, 9)] * 2)
 
 
-@pytest.mark.parametrize("number", [0, 70])
-def test_each_index_is_handled_once(number):
+def test_each_index_is_handled_once():
     """All at a time, one after the other, or a tile at a time: the same, and nothing beyond."""
     source = jnp.arange(1, 81, dtype=jnp.int32)
 
     def add(given, sums):
-        source, number = given
+        source, numbers = given
+        return tuple(map(functools.partial(add_to, source), numbers, sums))
 
+    def add_to(source, number, sums):
         def body(index, where, sums):
             place = 79 - index  # of which a tile in excess is out of range
             more = memory.load(sums, place, where) + memory.load(source, index, where)
@@ -101,8 +104,9 @@ def test_each_index_is_handled_once(number):
         return memory.each_index(number, 70, body, sums)
 
     expected = np.arange(1, 81, dtype=np.int32)
-    expected[80 - number :] += np.arange(1, number + 1, dtype=np.int32)[::-1]
-    check_everywhere(add, (source, jnp.int32(number)), source, expected)
+    expected[10:] += np.arange(1, 71, dtype=np.int32)[::-1]
+    given = source, (jnp.int32(0), jnp.int32(70))
+    check_everywhere(add, given, (source, source), (np.asarray(source), expected))
 
 
 def test_what_is_the_same_for_all_searches_is_branched_on():

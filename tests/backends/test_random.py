@@ -62,8 +62,11 @@ def test_words_are_uniform_and_independent(axis):
         for shift in (0, 8, 16, 24):
             counts = np.bincount((words >> shift) & 0xFF, minlength=256)
             assert stats.chisquare(counts).pvalue > HIGHLY_UNLIKELY, seed
-    bits = (first[:, None] >> np.arange(32, dtype=np.uint32)) & 1
-    correlations = np.corrcoef(bits.T.astype(np.float64)) - np.eye(32)
+    bits = ((first[:, None] >> np.arange(32, dtype=np.uint32)) & 1).astype(np.float32)
+    number = bits.sum(axis=0, dtype=np.float64)
+    covariances = (bits.T @ bits).astype(np.float64) - np.outer(number, number) / NUM_DRAWS
+    deviations = np.sqrt(np.diag(covariances))  # sums of 0 and 1 are exact: below 2**24
+    correlations = covariances / np.outer(deviations, deviations) - np.eye(32)
     assert np.abs(correlations).max() < 6.5 / np.sqrt(NUM_DRAWS), seed
 
 
@@ -96,7 +99,7 @@ def test_epochs_and_families_have_keys_of_their_own():
     assert len(data) == 10
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 100, 65_535, 65_536, 65_537, 1_000_003, 2**31 - 1])
+@pytest.mark.parametrize("n", [1, 3, 65_535, 65_536, 1_000_003, 2**31 - 1])
 def test_below_is_the_upper_word_of_the_product(n):
     """`below` is floor(word * n / 2**32), exactly, whatever the size of n."""
     rng = np.random.default_rng(0)

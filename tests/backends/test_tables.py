@@ -9,7 +9,6 @@ from kernels import check_everywhere
 
 from jaxopt_search.backends import memory, rows, tables
 
-SHAPES = [(1, 1), (3, 2), (17, 9), (40, 33), (20, 65)]
 SQUARES = tables.Prepare(lambda row: 2 * row, lambda column: column * column)
 
 
@@ -70,7 +69,7 @@ def first_by_hand(a, b, count=lambda row: True):
 
 
 @pytest.mark.parametrize(
-    ("where", "shape"), [(False, (17, 9)), *((True, shape) for shape in SHAPES)], ids=str
+    ("where", "shape"), [(False, (17, 9)), (True, (1, 1)), (True, (20, 65))], ids=str
 )
 def test_tables_are_updated_and_searched(where, shape):
     """Entry by entry; ties abound, and the lowest number wins."""
@@ -107,7 +106,7 @@ def rows_by_parts(shape, a, sums, b):
     return rows.by_rows(shape, body, (a, sums))
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (17, 9), (300, 35)], ids=str)
+@pytest.mark.parametrize("shape", [(17, 9), (300, 35)], ids=str)
 def test_whole_rows(shape):
     """At once and in a kernel, where rows and columns do not fill blocks."""
     a, b = table(shape), table(shape, 1)
@@ -119,7 +118,3 @@ def test_whole_rows(shape):
 
     expected = new.astype(np.int32), new.sum(axis=1, dtype=np.int32)
     check_everywhere(by_parts, b, (a, jnp.zeros(shape[0], jnp.int32)), expected)
-
-
-# By shape: for code of entries the warps, the height of a part, and its height where only some
-# rows are handled; for code of whole rows the warps and the widths of the tiles.
