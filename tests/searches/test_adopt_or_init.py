@@ -12,12 +12,11 @@ from jaxopt_search.backends import random
 from jaxopt_search.engine import exchange
 
 QAP = js.qap(*matrices(7, "asymmetric")).padded()
-TSP, ORDER, QUEENS = matrix_tsp(9), linear_ordering(7), js.nqueens(12)
+TSP, ORDER = matrix_tsp(9), linear_ordering(7)
 CASES = {
     "tabu": (QAP, js.tabu_search(js.SwapTable())),
     "first improvement": (ORDER, js.hill_climbing(js.Swap(), choose="first")),
     "late acceptance": (TSP, js.local_search(js.Relocate(), js.acceptance.late_acceptance(5))),
-    "min conflicts": (QUEENS, js.min_conflicts(js.QueenSwap(), 0.5)),
 }
 
 

@@ -26,28 +26,11 @@ def island(problem, search):
     return search.init_with(jax.random.key(0), problem, problem.init(jax.random.key(0)))
 
 
-@pytest.mark.parametrize(
-    ("n", "population_size", "crossover"),
-    [(2, 2, "pmx"), pytest.param(35, 70, "ox", marks=pytest.mark.slow)],
-)
-def test_a_kernel_makes_the_same_generations(n, population_size, crossover):
-    """With restarts, bit for bit; rows and columns that do not fill a block."""
-    problem = small_qap(n, symmetric=False)
-    options = {"crossover": crossover, "keep_best": crossover == "ox"}
-    check_the_kernel(problem, population_size=population_size, **options)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [coords_tsp(33), js.qap(*np.ones((2, 9, 9)), partial_match=[[2, 4], [8, 8]])],
-    ids=["coordinates", "fixed"],
-)
-def test_a_kernel_prices_other_problems(problem):
-    check_the_kernel(problem, population_size=18)
-
-
-def check_the_kernel(problem, **options):
-    search = js.genetic(**options, alike=0.05, restart_every=7, mutation_rate=0.4)
+@pytest.mark.slow
+def test_a_kernel_makes_the_same_generations():
+    """With restarts, bit for bit; rows and columns that do not fill a block, of coordinates."""
+    problem, settings = coords_tsp(35), {"alike": 0.05, "restart_every": 7, "mutation_rate": 0.4}
+    search = js.genetic(population_size=70, crossover="ox", keep_best=True, **settings)
     start = js.init(3, problem, search, num_searches=2)
     expected, found = (
         js.advance(problem, search, start, 24, implementation=implementation)
@@ -61,22 +44,8 @@ def check_the_kernel(problem, **options):
     assert (values == np.arange(problem.n)).all()
 
 
-@pytest.mark.devices(4)
 @pytest.mark.slow
-def test_the_first_to_finish_is_the_same_on_any_number_of_devices():
-    """Which island, after how many generations, and all costs at the end; one island on each."""
-    problem = small_qap(8)
-    target = js.solve(problem, js.tabu_search(js.SwapTable()), 0, max_steps=300).fun
-    search = js.genetic(population_size=12, restart_every=20)
-    options = {"num_searches": 4, "max_steps": 4000, "target": target, "check_every": 7}
-    alone, spread = (js.solve(problem, search, 3, devices=number, **options) for number in (1, 4))
-    assert alone.success
-    chex.assert_trees_all_equal(alone.state._replace(info=None), spread.state._replace(info=None))
-    chex.assert_trees_all_equal(js.first_hit(spread.state), js.first_hit(alone.state))
-
-
-@pytest.mark.slow
-def test_migration_along_a_ring():
+def test_migration():
     """An island that gets a better permutation loses its worst, and nothing else."""
     problem, search = small_qap(9), js.genetic(population_size=8, alike=None)
     state = island(problem, search)
@@ -87,22 +56,16 @@ def test_migration_along_a_ring():
     assert changed.sum() == 1
     assert changed[worst]
     np.testing.assert_array_equal(after.population[worst], solution)
-    result = js.solve(
-        problem, search, 0, num_searches=5, max_steps=400, exchange=js.ring(every=20), devices=1
-    )
-    assert len(np.unique(result.costs)) == 1
 
 
-@pytest.mark.devices(4)
 @pytest.mark.slow
 def test_shuffling_spreads_all_individuals():
-    """None is lost or doubled, islands are mixed evenly, and devices do not matter."""
+    """None is lost or doubled, and islands are mixed evenly."""
     problem, search = small_qap(9), js.genetic(population_size=12, alike=None)
-    options = {"num_searches": 6, "max_steps": 4, "exchange": js.shuffle(every=4)}
-    results = [js.solve(problem, search, 0, devices=devices, **options) for devices in (1, 4)]
-    chex.assert_trees_all_equal(*(result.state._replace(info=None) for result in results))
-    before = js.run(0, problem, search, num_searches=6, max_steps=4).searches
-    after = results[0].state.searches
+    before, after = (
+        js.run(0, problem, search, num_searches=6, max_steps=4, exchange=exchange).searches
+        for exchange in (None, js.shuffle(every=4))
+    )
 
     def sorted_rows(states):
         rows = np.asarray(states.population).reshape(-1, 9)
@@ -119,27 +82,14 @@ def test_shuffling_spreads_all_individuals():
     assert (after.best_cost <= before.best_cost).all()
 
 
-def test_only_islands_can_be_shuffled():
+def test_what_is_refused():
+    """To shuffle searches without islands, and a crossover that moves what is fixed."""
     problem, search = small_qap(5), js.tabu_search(js.SwapTable())
     with pytest.raises(TypeError, match="search is a TabuSearch, expected one that has islands"):
         js.solve(problem, search, 0, max_steps=4, exchange=js.shuffle(every=2))
-
-
-def test_fixed_facilities_stay():
-    """Crossover and mutation move the others only."""
-    problem = js.qap(*square_matrices(7), partial_match=[[2, 4]])
-    result = js.solve(
-        problem, js.genetic(population_size=10, mutation_rate=1.0), 0, num_searches=2, max_steps=60
-    )
-    assert (np.asarray(result.state.searches.population)[:, :, 2] == 4).all()
-
+    problem = js.qap(*np.ones((2, 5, 5), int), partial_match=[[2, 4]])
     with pytest.raises(ValueError, match="crossover is 'ox', expected 'pmx'"):
         js.solve(problem, js.genetic(crossover="ox"), 0, num_searches=2, max_steps=6)
-
-
-def square_matrices(n):
-    problem = small_qap(n)
-    return [np.asarray(matrix).reshape(n, n) for matrix in (problem.flow, problem.distance)]
 
 
 @pytest.mark.slow
@@ -166,15 +116,13 @@ def test_a_local_search_improves_the_children():
 
 
 def test_with_a_local_search_a_run_ends_at_its_hit():
-    """Stop tests come after every generation; without one after every hundredth."""
+    """Stop tests come after every generation, and not after every hundredth."""
     problem = small_qap(9)
     climbing = js.hill_climbing(js.SwapTable())
     memetic = js.genetic(population_size=8, local_search=climbing, local_steps=2)
     target = js.solve(problem, memetic, 0, num_searches=4, max_steps=60).fun
-    for search, interval in ((memetic, 1), (js.genetic(population_size=8), 100)):
-        result = js.solve(problem, search, 1, num_searches=4, target=target, max_steps=50_000)
-        assert result.success
-        assert result.nit == -(-result.first_hit.step // interval) * interval
+    result = js.solve(problem, memetic, 1, num_searches=4, target=target, max_steps=50_000)
+    assert result.success and result.nit == result.first_hit.step
 
 
 def test_a_problem_without_costs_of_rows_runs_through_xla():
@@ -182,8 +130,6 @@ def test_a_problem_without_costs_of_rows_runs_through_xla():
     problem, search = linear_ordering(6), js.genetic(population_size=12)
     assert js.why_not_portable(problem, search) == "LinearOrdering has no row_costs"
     assert js.why_not_portable(small_qap(5), search) == ""
-    other = js.genetic(population_size=12, crossover="ox", keep_best=True)
-    assert js.why_not_portable(small_qap(5), other) == ""
     result = js.solve(problem, search, 0, num_searches=3, max_steps=100)
     orders = jnp.asarray(list(itertools.permutations(range(6))), jnp.int32)
     assert result.fun == costs_of(problem, orders).min()

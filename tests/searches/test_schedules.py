@@ -1,6 +1,5 @@
 """Cooling schedules match literal tables, and anything callable will do."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -37,27 +36,7 @@ def test_the_papers_schedule_ends_where_it_says():
     assert after <= 0.1 < last
 
 
-@pytest.mark.parametrize(
-    ("start", "alpha", "steps", "first"),
-    [(100.0, 0.5, 5, 0), (1e4, 0.99, 1, 0), (7.3, 0.999, 10, 250), (1e-3, 1.0, 3, 7)],
-)
-def test_geometric_and_constant_are_those_of_optax(start, alpha, steps, first):
-    """At every step from the first on, within the rounding of float32."""
-    ours = schedules.geometric(start, alpha, steps, first)
-    theirs = optax.exponential_decay(start, steps, alpha, first, staircase=True)
-    at = jnp.arange(first, first + 3000, dtype=jnp.int32)
-    found = jax.vmap(ours)(at)
-    expected = np.asarray(jax.vmap(theirs)(at))
-    # Half a unit in the last place of `alpha`, and of its logarithm, at each cooling; underflow.
-    coolings = (np.asarray(at) - first) // steps
-    assert (np.abs(found - expected) <= 2.0**-23 * (coolings + 4) * expected + 1e-37 * start).all()
-    np.testing.assert_array_equal(
-        jax.vmap(schedules.constant(start))(at), jax.vmap(optax.constant_schedule(start))(at)
-    )
-
-
-@pytest.mark.parametrize("implementation", ["xla", FASTEST])
-def test_any_schedule_of_optax_steers_a_run(implementation):
+def test_any_schedule_of_optax_steers_a_run():
     """By name, joined, warmed up: the acceptance falls to none as the temperature does."""
     cooling = optax.join_schedules(
         [optax.warmup_cosine_decay_schedule(10.0, 900.0, 10, 60), optax.constant_schedule(0.0)],
@@ -66,8 +45,8 @@ def test_any_schedule_of_optax_steers_a_run(implementation):
     distances = np.random.default_rng(0).integers(1, 1000, (9, 9))
     search = js.simulated_annealing(js.Relocate(), cooling)
     problem = js.tsp(distances * (1 - np.eye(9, dtype=int)))
-    state = js.run(0, problem, search, num_searches=8, max_steps=400, implementation=implementation)
-    done = js.advance(problem, search, state, 100, implementation=implementation)
+    state = js.run(0, problem, search, num_searches=8, max_steps=400, implementation=FASTEST)
+    done = js.advance(problem, search, state, 100, implementation=FASTEST)
     np.testing.assert_array_equal(done.searches.best_cost, state.searches.best_cost)
     assert (np.asarray(done.searches.cost) <= np.asarray(state.searches.cost)).all()
     assert np.asarray(state.info.accepted).all()
@@ -125,9 +104,3 @@ def test_geometric_checks_its_numbers(arguments, message):
     """The factory names what is out of range."""
     with pytest.raises(ValueError, match=message):
         schedules.geometric(*arguments)
-
-
-def test_a_change_of_temperature_is_data():
-    """Two geometric schedules have one structure, so they share compiled code."""
-    first, second = schedules.geometric(1.0, 0.9, 3), schedules.geometric(2.0, 0.8, 4)
-    assert jax.tree.structure(first) == jax.tree.structure(second)

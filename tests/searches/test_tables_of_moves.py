@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import linear_ordering, small_qap
-from ways import PORTABLE
+from cases import linear_ordering
+from ways import KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.backends.memory import load
@@ -41,14 +41,11 @@ def ordering(n, seed=0):
 
 
 PROBLEMS = {
-    "qap": small_qap(7),
-    "asymmetric": small_qap(7, symmetric=False),
     "ordering": ordering(7),
     "fixed": js.qap(*np.random.default_rng(3).integers(0, 50, (2, 7, 7)), partial_match=[[1, 3]]),
 }
 SEARCHES = {
     "tabu": js.tabu_search(js.DeltaSwap(), tenure=(2, 6)),
-    "best": js.hill_climbing(js.DeltaSwap()),
     "first": js.hill_climbing(js.DeltaSwap(), choose="first"),
 }
 
@@ -63,10 +60,7 @@ def optimum(problem):
     return int(jax.vmap(problem.cost)(orders).min())
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("tabu", "asymmetric"), ("best", "qap"), ("first", "fixed"), ("tabu", "ordering")],
-)
+@pytest.mark.parametrize(("kind", "name"), [("first", "fixed"), ("tabu", "ordering")])
 def test_searches_over_delta_swap_find_the_optimum(kind, name):
     """And make the same steps in every implementation."""
     problem, search = PROBLEMS[name], SEARCHES[kind]
@@ -75,11 +69,10 @@ def test_searches_over_delta_swap_find_the_optimum(kind, name):
     assert js.why_not_portable(problem, search) == ""
     runs = [
         js.run(0, problem, search, num_searches=2, max_steps=8, implementation=way)
-        for way in ("xla", *PORTABLE)
+        for way in ("xla", KERNEL)
     ]
     chex.assert_trees_all_equal(*runs)
 
 
-@pytest.mark.parametrize("name", ["fixed", "ordering"])
-def test_the_table_of_swaps_keeps_the_laws(name):
-    js.testing.check_neighborhood(js.DeltaSwap(), PROBLEMS[name], implementations=False)
+def test_the_table_of_swaps_keeps_the_laws():
+    js.testing.check_neighborhood(js.DeltaSwap(), PROBLEMS["ordering"], implementations=False)

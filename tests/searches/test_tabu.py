@@ -16,14 +16,6 @@ from references import swaps
 import jaxopt_search as js
 from jaxopt_search.backends import random
 
-SETTINGS = [
-    {},
-    {"tenure": 0, "aspiration_age": 2**30},
-    {"tenure": (2, 9), "aspiration_age": 20},
-    {"tenure": 10**6},
-    {"tenure": 10**6, "aspiration_age": 0},
-]
-
 
 def course(problem, search, num_steps, state=None):
     """Returns the assignments, [num_steps + 1, n], and best costs of one search, step by step."""
@@ -88,7 +80,12 @@ def slow_tabu(problem, assignment, tenures, age):
 
 @pytest.mark.parametrize(
     ("n", "symmetric", "settings"),
-    [(3, True, {}), (6, True, {}), *((6, False, settings) for settings in SETTINGS)],
+    [
+        (2, True, {}),
+        (6, False, {}),
+        (6, False, {"tenure": (2, 9), "aspiration_age": 20}),
+        (6, False, {"tenure": 10**6}),
+    ],
     ids=str,
 )
 def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
@@ -106,14 +103,12 @@ def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
 
 def test_steps_may_count_beyond_all_bounds():
     """Times count modulo 2**32: the course at the wrap is that at the start."""
-    problem, search = small_qap(7), js.tabu_search(js.SwapTable())
-    state = start(problem, search)
+    problem, search = small_qap(6, symmetric=False), js.tabu_search(js.SwapTable())
+    state, expected = start(problem, search), course(problem, search, 250)
     for shift in (2**31 - 100, 2**32 - 100):
         shift = jnp.asarray(shift, jnp.uint32).astype(jnp.int32)
         late = state._replace(now=state.now + shift, until=state.until + shift)
-        chex.assert_trees_all_equal(
-            course(problem, search, 300), course(problem, search, 300, state=late)
-        )
+        chex.assert_trees_all_equal(course(problem, search, 250, state=late), expected)
 
 
 def test_of_equals_each_is_as_likely():
@@ -129,36 +124,16 @@ def test_of_equals_each_is_as_likely():
     assert all(abs(number - 200) < 82 for number in [*made.values(), repeats])
 
 
-@pytest.mark.parametrize("ties", ["first", "random"])
-def test_a_kernel_gives_the_same_searches(ties):
-    """Many swaps of zeros and ones are equal."""
-    problem = js.qap(*np.random.default_rng(0).integers(0, 2, (2, 6, 6)))
-    search = js.tabu_search(js.SwapTable(), ties=ties, aspiration_age=20)
-    expected, found = (
-        js.run(5, problem, search, num_searches=3, max_steps=60, implementation=implementation)
-        for implementation in ("xla", "interpret")
-    )
-    chex.assert_trees_all_equal(expected, found)
-    assert js.why_not_portable(problem, search) == ""
-    if ties == "random":  # drawn by each for itself
-        assert len(np.unique(np.asarray(expected.searches.order))) == 3
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_small_instances(n):
-    """Where there is no move or one, which leads to the optimum."""
-    problem = small_qap(n, symmetric=False)
-    search = js.tabu_search(js.SwapTable())
+def test_one_facility():
+    """There is no move."""
+    problem, search = small_qap(1), js.tabu_search(js.SwapTable())
     state = js.run(0, problem, search, num_searches=2, max_steps=40)
-    assert (np.asarray(state.info.accepted) == (40 if n > 1 else 0)).all()
-    assignments = {tuple(p) for p in np.argsort(np.random.default_rng(0).random((99, n)), axis=1)}
-    optimum = min(problem.host.cost(np.array(p)) for p in assignments)
-    assert int(js.best(problem, search, state)[1]) == optimum
+    assert not np.asarray(state.info.accepted).any()
 
 
 def test_floats_agree_with_integers():
     """A float instance of whole numbers has the same course."""
-    problem = small_qap(6)
+    problem = small_qap(6, symmetric=False)
     n = problem.n
     flow, distance = (np.asarray(m, float).reshape(n, n) for m in (problem.flow, problem.distance))
     inexact = js.qap(flow, distance, dtype="float32")
@@ -167,13 +142,12 @@ def test_floats_agree_with_integers():
     np.testing.assert_array_equal(exact_course[0], float_course[0])
 
 
-@pytest.mark.parametrize("make", [js.tabu_search, js.hill_climbing])
-def test_swaps_priced_in_full_give_the_same_searches(make):
+def test_swaps_priced_in_full_give_the_same_searches():
     """Any permutation problem will do; of a QAP, with what is fixed, states end up the same."""
     problem = js.qap(*matrices(6, symmetric=False), partial_match=[[1, 3]])
     options = {"num_searches": 3, "max_steps": 60}
-    expected = js.run(5, problem, make(js.SwapTable()), **options)
-    search = make(js.Swap())
+    expected = js.run(5, problem, js.tabu_search(js.SwapTable()), **options)
+    search = js.tabu_search(js.Swap())
     found = js.run(5, problem, search, implementation="xla", **options)
     solutions = found.searches.representation.solution
     chex.assert_trees_all_equal(solutions, expected.searches.representation.location)

@@ -6,8 +6,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from ways import PORTABLE
+from ways import KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -118,20 +117,18 @@ def slow_tabu(costs, code, own_tenures, number):
     return code, lowest, until
 
 
-@pytest.mark.parametrize("number", [1, 4])
-def test_the_course_is_that_of_a_slow_reference(number):
+def test_the_course_is_that_of_a_slow_reference():
     """Each entry is forbidden for a time of its own; the same in every implementation."""
+    number = 4
     problem, search = codes(), js.tabu_search(FlipMasks(number), tenure=TENURE, aspiration_age=AGE)
     start = js.init(4, problem, search, num_searches=SEARCHES)
     end = js.advance(problem, search, start, STEPS, implementation="xla")
     drawn, costs = tenures(number), np.asarray(problem.costs).tolist()
-    assert number == 1 or len(np.unique(drawn[0] - drawn[0, :, :1], axis=0)) > 50
+    assert len(np.unique(drawn[0] - drawn[0, :, :1], axis=0)) > 50
     for index, code in enumerate(start.searches.representation.tolist()):
         slow = slow_tabu(costs, code, drawn[index], number)
         one = jax.tree.map(lambda leaf, index=index: leaf[index], end.searches)
         found = int(one.representation), int(one.best_cost), one.until[:, 0].tolist()
         assert found == slow
-    if number > 1:
-        for implementation in PORTABLE:
-            found = js.advance(problem, search, start, STEPS, implementation=implementation)
-            chex.assert_trees_all_equal(end, found)
+    found = js.advance(problem, search, start, STEPS, implementation=KERNEL)
+    chex.assert_trees_all_equal(end, found)
