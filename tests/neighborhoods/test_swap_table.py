@@ -1,8 +1,6 @@
 """Tables of swap deltas stay exact; facilities that are fixed stay where they are."""
 
-import collections
 import itertools
-import re
 
 import jax
 import jax.numpy as jnp
@@ -54,24 +52,7 @@ def test_tables_of_some_qaplib_files(data_dir, name):
     check_tables(js.qap_from_instance(js.datasets.load(name, data_dir=data_dir)))
 
 
-@pytest.mark.slow
-def test_tables_of_every_kind_of_qaplib_file(data_dir):
-    """One of each, after 1,000 swaps, of a size that many kinds have; "a" to "c" are kinds."""
-    kinds = {}
-    for path in (data_dir / "qaplib").glob("*.dat"):
-        name, size, letter = re.fullmatch(r"([a-z]+)(\d+)([a-z]?)", path.stem).groups()
-        kind = name + letter if name in ("lipa", "tai") else name
-        kinds.setdefault(kind, []).append((int(size), path))
-    assert len(kinds) > 15
-    numbers = collections.Counter(
-        size for files in kinds.values() for size in {s for s, _ in files}
-    )
-    usual = [min(files, key=lambda file: (-numbers[file[0]], *file)) for files in kinds.values()]
-    for _, path in usual:
-        check_tables(js.qap_from_instance(js.datasets.load_qaplib(path)), num_swaps=1000)
-
-
-@pytest.mark.parametrize(("n", "symmetric"), [(2, True), (3, False), (11, True), (12, False)])
+@pytest.mark.parametrize(("n", "symmetric"), [(3, False), (11, True)])
 def test_tables_of_generated_instances(n, symmetric):
     """With what stands on the diagonals, after 10,000 swaps."""
     flow, distance = matrices(n, symmetric=symmetric)
@@ -100,12 +81,10 @@ def all_completions(n, fixed):
     "search",
     [
         js.tabu_search(js.SwapTable()),
-        js.hill_climbing(js.SwapTable(), choose="first"),
         js.simulated_annealing(js.SwapTable(), js.geometric(900.0, 0.9, 10), moves_per_search=3),
-        js.simulated_annealing(js.DeltaSwap(), js.geometric(900.0, 0.9, 10), moves_per_search=3),
         js.simulated_annealing(js.Swap(), js.geometric(900.0, 0.9, 10)),
     ],
-    ids=["tabu", "climbing", "annealing", "deltas", "in full"],
+    ids=["tabu", "annealing", "in full"],
 )
 def test_what_is_fixed_stays(search):
     """Every search finds the best of all completions of seven, and keeps to them."""
@@ -131,23 +110,13 @@ def test_fixed_as_in_scipy():
     assert found.fun == (flow * distance[np.ix_(found.x, found.x)]).sum()
 
 
-@pytest.mark.parametrize("num_fixed", [4, 5])
-def test_all_is_fixed(num_fixed):
-    """With none or one free there is no move."""
-    pairs = [[u, (u + 2) % 5] for u in range(num_fixed)]
+def test_all_is_fixed():
+    """With one free there is no move, with no pair all are there."""
+    assert js.SwapTable().num_moves(js.qap(*matrices(5), partial_match=[])) == 10
+    pairs = [[u, (u + 2) % 5] for u in range(4)]
     data = matrices(5, symmetric=False)
     result = js.solve_qap(*data, partial_match=pairs, max_steps=200, devices=1)
     assert (result.x.tolist(), result.nit) == ([2, 3, 4, 0, 1], 0)
-
-
-def test_nothing_is_fixed():
-    """With no pairs all swaps are there, at the same prices."""
-    table, assignment = js.SwapTable(), np.array([2, 0, 4, 1, 3], np.int32)
-    empty, plain = js.qap(*matrices(5), partial_match=[]), js.qap(*matrices(5))
-    assert table.num_moves(empty) == table.num_moves(plain) == 10
-    init = jax.jit(table.init)
-    deltas = [init(problem, assignment).deltas for problem in (empty, plain)]
-    np.testing.assert_array_equal(*deltas)
 
 
 def test_starts_have_what_is_fixed():
