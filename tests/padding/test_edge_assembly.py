@@ -18,8 +18,7 @@ def children(crossover, problem, own, given):
     return crossover.children(random.typed_key(words), problem, own, given, SHARE)
 
 
-@pytest.mark.parametrize("is_matrix", [False, True])
-@pytest.mark.parametrize("n", [5, 13])
+@pytest.mark.parametrize(("n", "is_matrix"), [(5, True), (13, False)])
 def test_children_do_not_depend_on_the_capacity(n, is_matrix):
     """Of random tours, which fall into many parts; also if there are fewer cities than candidates.
 

@@ -11,8 +11,6 @@ from qaps import matrices
 import jaxopt_search as js
 from jaxopt_search.backends import rows
 
-FIXED = {"some": [[2, 5], [0, 1]], "all but two": [[1, 3], [2, 1], [0, 5], [4, 2]]}
-
 
 @functools.cache
 def pair(n, kind, fixed=None, capacity=16):
@@ -50,24 +48,20 @@ def check_same(problem, padded):
         np.testing.assert_array_equal(of_more, own)
 
 
-@pytest.mark.parametrize(
-    ("kind", "capacity"), [("diagonal", 20), ("float", 16), ("symmetric", 16), ("float", 13)]
-)
+@pytest.mark.parametrize(("kind", "capacity"), [("diagonal", 20), ("float", 13)])
 def test_costs_starts_and_deltas(kind, capacity):
     """Of 13 facilities, also where there is room but for them."""
     check_same(*pair(13, kind, capacity=capacity))
 
 
-@pytest.mark.parametrize("n", [1, 3])
-def test_few_facilities(n):
+def test_few_facilities():
     """Where fewer than four can change places."""
-    check_same(*pair(n, "asymmetric"))
+    check_same(*pair(3, "asymmetric"))
 
 
-@pytest.mark.parametrize("fixed", FIXED.values(), ids=FIXED)
-def test_facilities_that_are_fixed(fixed):
-    """Six facilities, of which four or two are free."""
-    problem = js.qap(*matrices(6, "float"), partial_match=fixed)
+def test_facilities_that_are_fixed():
+    """Six facilities, of which two are free."""
+    problem = js.qap(*matrices(6, "float"), partial_match=[[1, 3], [2, 1], [0, 5], [4, 2]])
     padded = problem.padded(16)
     check_same(problem, padded)
     assert int(padded.num_free) == problem.num_free

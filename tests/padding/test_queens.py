@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from probes import refuses
 from queens import permutations, slow_count
-from ways import KERNEL, PORTABLE
+from ways import FASTEST, KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
 from jaxopt_search.searches.queens_repair import repair
-
-ROOM = (16, 20)
 
 
 def own(problem, queens):
@@ -29,8 +27,8 @@ def own(problem, queens):
     return problem.host.own(queens)
 
 
-def variants(n, room=ROOM):
-    return [js.nqueens(n), *(js.nqueens(n).padded(capacity) for capacity in room)]
+def variants(n, room):
+    return [js.nqueens(n), js.nqueens(n).padded(room)]
 
 
 @pytest.mark.parametrize("n", [1, 9])
@@ -49,14 +47,13 @@ def test_solutions_and_costs(n):
         return queens, jax.vmap(problem.cost)(queens), words
 
     results = []
-    for problem in variants(n, ROOM[1:]):
+    for problem in variants(n, 20):
         queens, costs, words = jax.jit(made)(problem)
         results.append((own(problem, queens), costs, words))
         assert costs.tolist() == slow_count(results[-1][0]).tolist()
         assert costs.tolist() == [problem.host.cost(np.asarray(row)) for row in queens]
         assert problem.is_trivial == (n == 1)
-    for found in results[1:]:
-        chex.assert_trees_all_equal(results[0], found)
+    chex.assert_trees_all_equal(*results)
 
 
 SEARCHES = {
@@ -66,15 +63,14 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "ways"),
+    ("name", "n", "way"),
     [
-        ("min_conflicts", 9, PORTABLE),
-        ("min_conflicts", 2, ("xla",)),
-        ("annealing", 9, (KERNEL,)),
-        ("annealing", 1, ("xla",)),
+        ("min_conflicts", 9, FASTEST),
+        ("min_conflicts", 2, "xla"),
+        ("annealing", 9, KERNEL),
     ],
 )
-def test_searches_take_the_same_course(name, n, ways):
+def test_searches_take_the_same_course(name, n, way):
     """Whatever runs them: the same costs, placements and moves made, bit for bit."""
 
     def course(problem, way):
@@ -85,15 +81,12 @@ def test_searches_take_the_same_course(name, n, ways):
         bare = end.searches._replace(representation=None, best=None)
         return own(problem, best), own(problem, current), end._replace(searches=bare)
 
-    expected = course(js.nqueens(n), "xla")
-    assert (np.asarray(expected[2].info.accepted) > 0).all() == (n > 1)
-    for capacity, way in zip(ROOM, ways, strict=False):
-        chex.assert_trees_all_equal(expected, course(js.nqueens(n).padded(capacity), way))
+    expected = course(js.nqueens(n), way)
+    assert (np.asarray(expected[2].info.accepted) > 0).all()
+    chex.assert_trees_all_equal(expected, course(js.nqueens(n).padded(20), way))
 
 
-@pytest.mark.parametrize(
-    ("n", "width", "room"), [(6, 2**17, (9,)), (61, 2**17, (100,)), (61, 16, (90,))]
-)
+@pytest.mark.parametrize(("n", "width", "room"), [(6, 2**17, 9), (61, 16, 90)])
 def test_repair_takes_the_same_course(n, width, room):
     """It moves the same queens, and counts those left that are attacked."""
     starts, results = permutations(n)[[0, -2, -1]], []
@@ -105,9 +98,8 @@ def test_repair_takes_the_same_course(n, width, room):
                     random.as_key(key), problem, start, max_rounds=max_rounds, width=width
                 )
                 results.append((own(problem, queens), int(attacked)))
-    each = len(results) // (len(room) + 1)
-    for first in range(each, len(results), each):
-        chex.assert_trees_all_equal(results[:each], results[first : first + each])
+    each = len(results) // 2
+    chex.assert_trees_all_equal(results[:each], results[each:])
 
 
 def test_what_a_user_gets_is_of_the_queens():
@@ -115,7 +107,7 @@ def test_what_a_user_gets_is_of_the_queens():
     search, starts = SEARCHES["min_conflicts"](), permutations(9)[-2:]
     options = {"num_searches": 2, "max_steps": 200, "target": 0, "devices": 1}
     results = [
-        js.solve(problem, search, 0, initial=starts, **options) for problem in variants(9)[:2]
+        js.solve(problem, search, 0, initial=starts, **options) for problem in variants(9, 16)
     ]
     for result in results:
         assert result.solutions.shape == (2, 9)

@@ -10,13 +10,7 @@ import jaxopt_search as js
 QUICK = {"devices": 1, "num_searches": 4}
 
 
-def points(n):
-    return np.random.default_rng(n).integers(0, 300, (n, 2))
-
-
 KINDS = {
-    "coordinates": lambda n: js.tsp_from_coords(points(n), metric="EUC_2D", storage="coordinates"),
-    "matrix": lambda n: js.tsp_from_coords(points(n) + 0.3, storage="matrix"),
     "asymmetric": lambda n: js.tsp(np.random.default_rng(n).integers(1, 100, (n, n))),
     "qap": small_qap,
 }

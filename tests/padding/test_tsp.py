@@ -29,7 +29,6 @@ KINDS = {
     "EUCLID": lambda n: js.tsp_from_coords(points(n) + 0.3, storage="coordinates"),
     "EUC_2D": lambda n: js.tsp_from_coords(points(n), metric="EUC_2D", storage="coordinates"),
     "integers": lambda n: js.tsp(matrix(n, True)),
-    "asymmetric": lambda n: js.tsp(matrix(n, False)),
     "asymmetric floats": lambda n: js.tsp(matrix(n, False, 0.3)),
 }
 
@@ -50,7 +49,7 @@ def made(problem, keys):
 
 @pytest.mark.parametrize(
     ("kind", "n"),
-    [*((kind, 13) for kind in KINDS), *(("asymmetric floats", n) for n in (1, 2, 3))],
+    [("EUC_2D", 13), ("integers", 13), ("asymmetric floats", 13), ("asymmetric floats", 2)],
 )
 def test_tours_and_lengths(kind, n):
     """What is behind the cities is neither drawn nor moved nor measured."""
@@ -81,9 +80,8 @@ RELOCATIONS = js.simulated_annealing(js.Relocate(), 40.0, moves_per_search=3)
 @pytest.mark.parametrize(
     ("search", "implementation", "kind", "capacity"),
     [
-        (two_opt, "xla", "EUC_2D", 20),
         (two_opt, KERNEL, "integers", 16),
-        (RELOCATIONS, "native", "asymmetric", 16),
+        (RELOCATIONS, "native", "asymmetric floats", 20),
     ],
 )
 def test_searches_take_the_same_course(search, implementation, kind, capacity):
@@ -94,36 +92,27 @@ def test_searches_take_the_same_course(search, implementation, kind, capacity):
 @needs_cpu
 @pytest.mark.parametrize(
     ("search", "n"),
-    [*((two_opt, n) for n in (1, 3, 4)), (RELOCATIONS, 2), (RELOCATIONS, 3)],
+    [(two_opt, 1), (two_opt, 4), (RELOCATIONS, 3)],
 )
 def test_few_cities(search, n):
     """Where moves are none, or meet their own surroundings."""
     check_course(instance("EUCLID", n), 16, search, "native", num_steps=100)
 
 
-def recombined(problem, **options):
-    exchange = js.recombine(every=20, alike=None, crossover=js.edge_assembly(problem))
-    return js.solve(problem, two_opt(problem), 3, exchange=exchange, **options)
-
-
-def resampled(problem, **options):
-    schedule = js.geometric(100.0, 0.9, 5)
-    search = js.simulated_annealing(js.Relocate(), schedule, moves_per_search=2)
-    return js.solve(problem, search, 3, exchange=js.resample(schedule, every=20), **options)
-
-
-@pytest.mark.parametrize(
-    ("solve", "kind", "capacity"),
-    [(recombined, "EUCLID", 20), (resampled, "asymmetric floats", 16)],
-)
-def test_results_are_those_of_the_instance(solve, kind, capacity):
+def test_results_are_those_of_the_instance():
     """Of 13 cities, in its units and without what is behind; starts may be of either length."""
-    problem, options = instance(kind, 13), {"num_searches": 4, "max_steps": 90, "devices": 1}
+    problem, options = instance("EUCLID", 13), {"num_searches": 4, "max_steps": 90, "devices": 1}
+    capacity = 20
+
+    def solve(problem, **more):
+        exchange = js.recombine(every=20, alike=None, crossover=js.edge_assembly(problem))
+        return js.solve(problem, two_opt(problem), 3, exchange=exchange, **options, **more)
+
     starts = np.random.default_rng(0).permuted(np.tile(np.arange(13), (4, 1)), axis=1)
-    expected = solve(problem, initial=starts, **options)
+    expected = solve(problem, initial=starts)
     assert (np.asarray(expected.ancestors) != np.arange(4)).any()
     for given in (starts, padding.filled(starts, capacity)):
-        found = solve(problem.padded(capacity), initial=given, **options)
+        found = solve(problem.padded(capacity), initial=given)
         check_same(expected.state, found.state)
         np.testing.assert_array_equal(found.solutions, expected.solutions)
         np.testing.assert_array_equal(found.costs, expected.costs)
