@@ -39,13 +39,21 @@ def varying(tree: Any) -> Any:
 
 def _varying(leaf: Any, axes: frozenset[str]) -> Any:
     missing = tuple(sorted(axes - axes_of(leaf)))
-    return lax.pcast(leaf, missing, to="varying") if missing else leaf
+    if not missing:
+        return leaf
+    if not hasattr(lax, "pcast"):  # until JAX 0.8.0
+        return lax.pvary(leaf, missing)  # pyright: ignore
+    return lax.pcast(leaf, missing, to="varying")
 
 
 def axes_of(tree: Any) -> frozenset[str]:
     """Returns the axes of a mesh over which a leaf varies, as `shard_map` tells if it checks."""
-    own = (jax.typeof(leaf).manual_axis_type.varying for leaf in jax.tree.leaves(tree))
-    return frozenset().union(*own)
+    return frozenset().union(*(_axes_of(jax.typeof(leaf)) for leaf in jax.tree.leaves(tree)))
+
+
+def _axes_of(aval: Any) -> frozenset[str]:
+    kind = getattr(aval, "manual_axis_type", None)
+    return kind.varying if kind else aval.vma  # the latter until JAX 0.9.2
 
 
 def fori_loop(low: Any, high: Any, body: Callable[[Any, Any], Any], start: Any) -> Any:

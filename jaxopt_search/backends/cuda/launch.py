@@ -26,7 +26,6 @@ from jaxopt_search.backends.backend import LANES, named
 from jaxopt_search.backends.cuda import compile, trace
 from jaxopt_search.backends.cuda.emit import emit
 
-_TARGET = "triton_kernel_call_ffi"
 launch_p = Primitive("launch")
 launch_p.multiple_results = True
 
@@ -140,14 +139,23 @@ def _on_gpu(
     kernel = emit(program, groups, num_warps, room)
     ptx = compile.to_ptx(kernel.source, device.capability)
     parameters = [launcher.create_array_parameter(0, 16)] * (len(operands) + count)
-    own = launcher.TritonKernel(
-        "kernel", kernel.threads // LANES, 1, kernel.shared, ptx, "", device.capability
+    name, warps, code = (
+        "kernel",
+        kernel.threads // LANES,
+        (kernel.shared, ptx, "", device.capability),
     )
+    try:
+        own = launcher.TritonKernel(name, warps, 1, *code)
+    except TypeError:  # until JAX 0.9.0, with the sizes of a cluster
+        own = launcher.TritonKernel(name, warps, *code, 1, 1, 1)
     call = launcher.TritonKernelCall(own, num_programs, 1, 1, parameters)
-    opaque = zlib.compress(call.to_proto("kernel", b""))
+    opaque = zlib.compress(call.to_proto(name, b""))
     shapes = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in owns]
-    aliases = {first + number: number for number in range(count)}
-    return jax.ffi.ffi_call(_TARGET, shapes, input_output_aliases=aliases)(*operands, opaque=opaque)
+    how: Any = {"input_output_aliases": {first + number: number for number in range(count)}}
+    if jax.__version_info__ < (0, 10, 2):
+        how |= {"custom_call_api_version": 2, "legacy_backend_config": opaque}
+        return jax.ffi.ffi_call("triton_kernel_call", shapes, **how)(*operands)
+    return jax.ffi.ffi_call("triton_kernel_call_ffi", shapes, **how)(*operands, opaque=opaque)
 
 
 class _Device(NamedTuple):
