@@ -99,7 +99,7 @@ def work(i, given, own):
     by_column = jnp.max(entries, axis=0)
     real = memory.load(floats, lane)
     parts = [
-        jnp.sum(some),
+        jnp.sum(some) + jnp.prod(real.astype(jnp.int32) | 1),
         jnp.argmin(some).astype(jnp.int32),
         jnp.argmax(real).astype(jnp.int32),
         jnp.any(some > 40).astype(jnp.int32),
@@ -161,6 +161,16 @@ def test_operations(num_warps, monkeypatch):
             np.testing.assert_array_equal(one, other)
 
 
+HELD = np.arange(7, dtype=np.int32) ** 2
+
+
+def turn(i, k, a, b):
+    """Sets entries of two arrays to what stood in the other one, some of them beyond the end."""
+    place = (i * 7 + k) % (a.shape[0] + 2)
+    new = a.at[place].set(b[i] - a[i], mode="drop").at[i].set(a[i + 1] * 3)
+    return new, b.at[i + 1].set(a[i] + b[place % 9])
+
+
 def plain(read, k):
     """Plain JAX on arrays, by itself for each lane: what an emitted thread does in its own way."""
     numbers, table, floats = read
@@ -182,6 +192,13 @@ def plain(read, k):
     for _ in range(9):  # each is asked for twice
         shared = (shared + shared[::-1]) % 101
     once = jax.lax.fori_loop(0, 1, lambda i, x: x * 3 + 1, k[None])  # as it is used below
+    turned = jax.lax.fori_loop(0, 12, lambda i, both: turn(i, k, *both), (order, numbers))
+    transposed = jax.lax.fori_loop(
+        0,
+        5,
+        lambda i, t: jax.lax.fori_loop(0, 4, lambda j, t: t.at[i, j].set(t[j, i] * 3 + j), t),
+        table[:5, :5],
+    )
     either = jax.lax.cond(k % 2 == 0, lambda: jnp.sum(ends), lambda: jnp.max(ends))
     parts = [
         jnp.sum(order * jnp.arange(n)),
@@ -190,7 +207,9 @@ def plain(read, k):
         jnp.sum(window * jnp.arange(5)[None]) + jnp.max(changed, axis=0)[k],
         last + seen + jnp.sum(rows * jnp.arange(3)[None]),
         halved[1] + either + jnp.sum(once * 3 + 1),
-        jnp.argmax(order) * 100 + jnp.argmin(jnp.concatenate([order, order[:5] - 1])),
+        jnp.sum(jnp.asarray(HELD)[order % 7])
+        + jnp.argmax(order) * 100
+        + jnp.argmin(jnp.concatenate([order, order[:5] - 1])),
         jnp.sum(jnp.cumsum(table, axis=1, dtype=jnp.int32)[:, 4] ^ jnp.min(table, axis=1)),
         jnp.sum(table[jnp.array(2), jnp.minimum(order % 9, 8)]),
         jnp.sum(jnp.take(numbers, jnp.arange(4) + 68 + k, mode="fill", fill_value=5)),
@@ -199,6 +218,8 @@ def plain(read, k):
         jnp.sum(numbers.at[k].set(3)[order % n] * order.at[jnp.stack([k, k])].set(k * k)[::-1]),
         (floats[k % 70] * 3 + jnp.sqrt(jnp.abs(floats[k]))).astype(jnp.int32),
         jnp.sum(shared * jnp.arange(5)[None]) + jnp.sum(jnp.concatenate([numbers[:0], order])),
+        jnp.sum(turned[0] * jnp.arange(n) ^ turned[1]) + jnp.sum(transposed * jnp.arange(5)[None]),
+        jnp.prod(numbers[:5] | 1) + jnp.max(jnp.cumprod(table[:, k] | 1)),
         jnp.sum(jnp.transpose(table)[3:40:2].reshape(-1)[:30] * jnp.arange(30)),
     ]
     return tuple(part.astype(jnp.int32) for part in parts)
@@ -217,7 +238,7 @@ def test_plain_jax_of_each_lane(num_lanes, monkeypatch):
         return memory.overwrite(own, lambda own: own[:, ::-1] + own[0, 0] * 0, own, i > 0)
 
     def run(implementation):
-        own = jnp.zeros((2, 16, num_lanes), jnp.int32)
+        own = jnp.zeros((2, 18, num_lanes), jnp.int32)
         given = jax.tree.map(jnp.asarray, GIVEN)
         how = {"implementation": implementation}
         return jax.device_get(backends.launch(work, jnp.int32(3), given, own, **how))

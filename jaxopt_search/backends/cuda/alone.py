@@ -35,6 +35,7 @@ _MOST_BYTES = 2**15  # of a thread's own arrays
 # Operations for an entry of a vector, or of an array of more axes, that is computed again rather
 # than kept.
 _CHEAP, _CHEAP_OF_MANY = 8, 100
+_CUMULATIVE = {"cumsum": "Sum", "cumprod": "Product", "cummax": "Max", "cummin": "Min"}
 _FEW_UPDATES = 4  # of an array that need no copy of it
 
 
@@ -47,6 +48,8 @@ class Array(NamedTuple):
       at: gives the C++ of an entry.
       weight: about how many operations that is.
       is_stored: whether it is in memory, and its entries take no code of their own.
+      base: the array that it is but for a few entries, or None.
+      changes: of the base, in turn: the index along each axis, and the value.
     """
 
     shape: tuple[int, ...]
@@ -54,6 +57,8 @@ class Array(NamedTuple):
     at: Callable[[Place], str]
     weight: int = 0
     is_stored: bool = False
+    base: Any = None
+    changes: tuple[tuple[Place, str], ...] = ()
 
 
 def stored(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -73,6 +78,12 @@ def _flat(place: Place, shape: Sequence[int]) -> str:
         if index != "0"
     ]
     return " + ".join(terms) or "0"
+
+
+def _within(place: Sequence[str], shape: Sequence[int]) -> str:
+    """Returns the C++ of whether a place is one of an array."""
+    pairs = zip(place, shape, strict=True)
+    return " && ".join(f"(unsigned)({i}) < {n}u" for i, n in pairs if i != "0") or "true"
 
 
 def _whole(dtype: Any) -> bool:
@@ -367,6 +378,7 @@ class Alone:
         inf = np.inf if limits is None else 0
         value = {
             "Sum": 0,
+            "Product": 1,
             "Or": 0,
             "Xor": 0,
             "And": True if dtype == np.bool_ else -1,
@@ -393,7 +405,7 @@ class Alone:
             return [stored(name, output.shape, dtype)]
         return [Array((), dtype, lambda place: total)]
 
-    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce
+    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
     on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
 
     def on_argmin(self, equation: Any, inputs: list[Array]) -> list[Array]:
@@ -413,7 +425,7 @@ class Alone:
 
     def on_cumsum(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array,), params = inputs, equation.params
-        op = {"cumsum": "Sum", "cummax": "Max", "cummin": "Min"}[equation.name]
+        op = _CUMULATIVE[equation.name]
         axis, size = params["axis"], array.shape[params["axis"]]
         name = self.room(array.shape, array.dtype)
         with self.loops([1 if one == axis else n for one, n in enumerate(array.shape)]) as outer:
@@ -425,7 +437,7 @@ class Alone:
                 self.put(f"{name}[{_flat(place, array.shape)}] = {total};")
         return [stored(name, array.shape, array.dtype)]
 
-    on_cummax = on_cummin = on_cumsum
+    on_cumprod = on_cummax = on_cummin = on_cumsum
 
     def on_dot_general(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (a, b), (output,) = inputs, equation.outputs
@@ -508,32 +520,32 @@ class Alone:
             for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
                 start = f"(int)({indices.at((*row, str(k)))})"
                 where[axis] = self.define(np.int32, f"{start} + {where[axis]}")
-            pairs = zip(where, shape, strict=True)
-            tests = [f"(unsigned)({index}) < {size}u" for index, size in pairs if index != "0"]
             entry, update = f"{name}[{_flat(tuple(where), shape)}]", updates.at(place)
             value = f"{op}::of({entry}, {update})" if op else update
-            self.put(f"if ({' && '.join(tests) or 'true'}) {entry} = {value};")
+            self.put(f"if ({_within(where, shape)}) {entry} = {value};")
         return [stored(name, shape, dtype)]
 
     def _updated(self, numbers: Any, array: Array, indices: Array, updates: Array) -> Array:
         """Returns an array with a few other entries, the last one of those at one place."""
         changes = []
         for place in np.ndindex(*updates.shape):
-            row = tuple(map(str, place))
-            index = {
-                axis: self.define(np.int32, f"(int)({indices.at((*row, str(k)))})")
-                for k, axis in enumerate(numbers.scatter_dims_to_operand_dims)
-            }
-            changes.append((index, self.define(array.dtype, updates.at(row))))
+            row, index = tuple(map(str, place)), ["0"] * len(array.shape)
+            for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
+                index[axis] = self.define(np.int32, f"(int)({indices.at((*row, str(k)))})")
+            changes.append((tuple(index), self.define(array.dtype, updates.at(row))))
 
         def at(place: Place) -> str:
             text = array.at(place)
             for index, value in changes:
-                test = " && ".join(f"{place[axis]} == {start}" for axis, start in index.items())
+                pairs = zip(place, index, strict=True)
+                test = " && ".join(f"{own} == {start}" for own, start in pairs)
                 text = self.define(array.dtype, f"({test} ? {value} : {text})")
             return text
 
-        return Array(array.shape, array.dtype, at, array.weight + 2 * len(changes))
+        weight, base = array.weight + 2 * len(changes), array if array.base is None else array.base
+        return Array(
+            array.shape, array.dtype, at, weight, base=base, changes=(*array.changes, *changes)
+        )
 
     on_scatter_add = on_scatter_max = on_scatter_min = on_scatter
 
@@ -557,12 +569,21 @@ class Alone:
             for (name, old), new in zip(variables, values, strict=True)
             if not (new.shape == () and new.at(()) == name)
         ]
-        copies = [self.kept(new) for *_, new in pairs]
-        for (name, old, _), new in zip(pairs, copies, strict=True):
-            if old.shape:
+        own = [id(array) for _, array in variables]
+        is_whole = [new.base is not old for _, old, new in pairs]
+        ready = [
+            new if (new.is_stored and id(new) not in own) or not is_new else self.kept(new)
+            for (*_, new), is_new in zip(pairs, is_whole, strict=True)
+        ]
+        for (name, old, _), new, is_new in zip(pairs, ready, is_whole, strict=True):
+            if not old.shape:
+                self.put(f"{name} = {new.at(())};")
+            elif is_new:
                 self.fill(name, new)
             else:
-                self.put(f"{name} = {new.at(())};")
+                for index, value in new.changes:
+                    tests = _within(index, old.shape)
+                    self.put(f"if ({tests}) {name}[{_flat(index, old.shape)}] = {value};")
 
     def on_while(self, equation: Any, inputs: list[Array]) -> list[Array]:
         test, body = equation.blocks
@@ -647,5 +668,5 @@ def _asks_once(equation: Any, number: int) -> bool:
         sizes = (math.prod(one.aval.shape) for one in (equation.inputs[0], equation.outputs[0]))
         return len(set(sizes)) == 1
     is_index = equation.name == "gather" and number == 1 and len(equation.outputs[0].shape) <= 1
-    is_in_turn = equation.name in (*ELEMENTWISE, *UNLIKE, *REDUCTIONS, "cumsum", "cummax", "cummin")
+    is_in_turn = equation.name in (*ELEMENTWISE, *UNLIKE, *REDUCTIONS, *_CUMULATIVE)
     return is_index or is_in_turn

@@ -500,7 +500,7 @@ class Emitter:
             return [{Layout(width): total}]
         raise Unportable(f"uses {equation.name} over axes {axes} of shape {shape}")
 
-    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce
+    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
     on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
 
     def _all_reduced(self, dtype: Any, op: str, layout: Layout, value: Value) -> Value:

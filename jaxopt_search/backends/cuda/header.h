@@ -106,6 +106,7 @@ FN double pow_of(double a, double b) { return pow(a, b); }
 struct Min { template <class V> FN V of(V a, V b) { return min(a, b); } };
 struct Max { template <class V> FN V of(V a, V b) { return max(a, b); } };
 struct Sum { template <class V> FN V of(V a, V b) { return add(a, b); } };
+struct Product { template <class V> FN V of(V a, V b) { return mul(a, b); } };
 struct And { template <class V> FN V of(V a, V b) { return (V)(a & b); } };
 struct Or { template <class V> FN V of(V a, V b) { return (V)(a | b); } };
 struct Xor { template <class V> FN V of(V a, V b) { return (V)(a ^ b); } };

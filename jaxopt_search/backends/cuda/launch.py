@@ -54,9 +54,11 @@ class Launcher(trace.Kernel):
         owns, structure = jax.tree.flatten(carry)
         num_programs = owns[0].shape[0]
         read = (shared, _rows(between)) if parts else shared
-        program = trace.trace(body, _shapes(read), _shapes(_rows(carry)), self.name)
-        groups = (*[0] * (1 + len(wholes)), *(num_programs // leaf.shape[0] for leaf in parts))
+        program, held = trace.trace(body, _shapes(read), _shapes(_rows(carry)), self.name)
+        groups = [0] * (len(held) + 1 + len(wholes))
+        groups += [num_programs // leaf.shape[0] for leaf in parts]
         results = launch_p.bind(
+            *map(jnp.asarray, held),
             jnp.asarray(num_steps, jnp.int32),
             *wholes,
             *parts,

@@ -50,6 +50,7 @@ REDUCTIONS = {
     "reduce_min": "Min",
     "reduce_max": "Max",
     "reduce_sum": "Sum",
+    "reduce_prod": "Product",
     "reduce_and": "And",
     "reduce_or": "Or",
     "reduce_xor": "Xor",

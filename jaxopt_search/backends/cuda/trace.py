@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.core import ShapedArray
-from jax.extend.core import ClosedJaxpr, Primitive
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.backend import IN_BOUNDS, LANES, Backend, Index, power_of_two
@@ -177,10 +177,11 @@ class Kernel(Backend):
 
         shapes = [jax.ShapeDtypeStruct(jnp.shape(one), jnp.result_type(one)) for one in arrays]
         shapes += [jax.ShapeDtypeStruct((), value.dtype) for value in values]
-        jaxpr = jax.make_jaxpr(alone)(*shapes)
+        jaxpr, held = _taking_constants(jax.make_jaxpr(alone)(*shapes))
         if large := [aval.shape for aval in jaxpr.out_avals if aval.shape]:
             raise TypeError(f"a move holds an array of shape {large[0]}, expected numbers")
-        made = each_p.bind(*arrays, *values, jaxpr=jaxpr, num_shared=len(arrays))
+        read = *held, *arrays
+        made = each_p.bind(*read, *values, jaxpr=jaxpr, num_shared=len(read))
         return structures[0].unflatten(made)
 
     def overwrite(self, tree: Any, fn: Callable[[Any], Any], shared: Any, where: jax.Array) -> Any:
@@ -256,8 +257,8 @@ class Program(NamedTuple):
     """A traced program.
 
     Attributes:
-      jaxpr: maps the number of steps, the leaves of what is read, and those of what is carried to
-        the latter after these steps.
+      jaxpr: maps the arrays that the code holds, the number of steps, the leaves of what is read,
+        and those of what is carried to the latter after these steps.
       is_buffer: of each carried leaf.
     """
 
@@ -265,10 +266,24 @@ class Program(NamedTuple):
     is_buffer: tuple[bool, ...]
 
 
+def _taking_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """Returns a jaxpr that is given the arrays it holds before its other operands, and these."""
+    number = len(closed.consts)
+    if not number:
+        return closed, []
+
+    def run(*operands: jax.Array) -> list[jax.Array]:
+        return jaxpr_as_fun(ClosedJaxpr(closed.jaxpr, operands[:number]))(*operands[number:])
+
+    avals = *map(jax.typeof, closed.consts), *closed.in_avals
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    return jax.make_jaxpr(run)(*shapes), closed.consts
+
+
 def trace(
     body: Callable[[jax.Array, Any, Any], Any], shared: Any, carry: Any, target: str
-) -> Program:
-    """Returns the program that makes steps.
+) -> tuple[Program, list[Any]]:
+    """Returns the program that makes steps, and the arrays that its code holds.
 
     Args:
       body: maps the number of a step, what is read and what is carried to the latter.
@@ -286,6 +301,5 @@ def trace(
         return [_array(leaf) for leaf in jax.tree.leaves(end)]
 
     number = jax.ShapeDtypeStruct((), jnp.int32)
-    return Program(
-        jax.make_jaxpr(run)(number, *leaves), tuple(bool(leaf.shape) for leaf in carried)
-    )
+    jaxpr, held = _taking_constants(jax.make_jaxpr(run)(number, *leaves))
+    return Program(jaxpr, tuple(bool(leaf.shape) for leaf in carried)), held
