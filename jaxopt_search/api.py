@@ -14,6 +14,7 @@ from jaxopt_search import successors as successors
 from jaxopt_search.analysis import run_times as run_times
 from jaxopt_search.backends import memory as memory
 from jaxopt_search.backends import random as random
+from jaxopt_search.command.doctor import doctor as doctor
 from jaxopt_search.crossovers import permutations as _permutations
 from jaxopt_search.crossovers.edge_assembly import edge_assembly as edge_assembly
 from jaxopt_search.driver.checkpoints import load_best as load_best

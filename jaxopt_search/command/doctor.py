@@ -1,10 +1,12 @@
-"""`jaxopt-search doctor`: what runs here and how, and what is amiss."""
+"""`js.doctor()` and `jaxopt-search doctor`: what runs here and how, and what is amiss."""
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import metadata
 
 import jax
 import numpy as np
@@ -23,17 +25,35 @@ _NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
 _WIDTH = 15  # of the names
 
 
+def doctor() -> bool:
+    """Prints what runs here and how, and what is amiss, such as a GPU that JAX does not see.
+
+    Returns:
+      Whether nothing is amiss.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> is_well = js.doctor()
+      jaxopt_search  ...
+    """
+    return _tell_all(print, print)
+
+
 def run(args: argparse.Namespace) -> int:
     """Shows what was found, and returns the exit status; what is wrong goes to standard error."""
     del args
     starts.use_cpu_cores()
-    status = SUCCESS
+    return SUCCESS if _tell_all(tell, say) else NO_SUCCESS
+
+
+def _tell_all(tell: Callable[[str], None], warn: Callable[[str], None]) -> bool:
+    is_well = True
     for name, text, problem in _findings():
         tell(f"{name:<{_WIDTH}}{text}")
         if problem:
-            say(problem)
-            status = NO_SUCCESS
-    return status
+            warn(problem)
+            is_well = False
+    return is_well
 
 
 def _findings() -> Iterator[tuple[str, str, str]]:
@@ -68,7 +88,7 @@ def _devices(devices: tuple[jax.Device, ...]) -> Iterator[tuple[str, str, str]]:
     """Yields the devices, and how each solver's search makes its steps there."""
     is_on_cpu, problem = is_cpu(devices[0]), ""
     if is_on_cpu and _NVIDIA.exists() and "cpu" not in os.environ.get("JAX_PLATFORMS", ""):
-        problem = 'JAX does not see the NVIDIA GPU: pip install "jax[cuda13]", or [cuda12]'
+        problem = f"JAX does not see the NVIDIA GPU: {_remedy()}"
     yield "devices", f"{describe(devices)}, {platform_of(devices[0])}", problem
     cities = js.tsp_from_instance(js.datasets.uniform_tsp(16, seed=0))
     facilities = js.qap_from_instance(js.datasets.uniform_qap(16, seed=0))
@@ -80,3 +100,14 @@ def _devices(devices: tuple[jax.Device, ...]) -> Iterator[tuple[str, str, str]]:
         choice = str(stepping.choose("auto", devices[0], problem, search))
         why_not = "; the fused kernel needs an NVIDIA GPU" if is_on_cpu else ""
         yield f"steps, {name}", f"{choice}{why_not}", ""
+
+
+def _remedy() -> str:
+    """Returns what to install for an NVIDIA GPU that JAX does not see."""
+    for kind in ("cuda13", "cuda12"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            version = metadata.version(f"jax-{kind}-plugin")
+            if version != jax.__version__:
+                what = f"jax is {jax.__version__} and jax-{kind}-plugin {version}"
+                return f'{what}: pip install "jax[{kind}]=={version}"'
+    return 'pip install "jax[cuda13]", or "jax[cuda12]"'

@@ -260,7 +260,7 @@ def test_a_full_disk_loses_no_result(file, tmp_path, monkeypatch, capsys):
     assert err == f"jaxopt-search: {out} was not written: x.txt: no space left on device\n"
 
 
-def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path):
+def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path, no_kept_programs):
     """Also where the cache is and what is in it; a folder that anyone can write to is a fault."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert called("doctor") == 0
@@ -276,6 +276,22 @@ def test_doctor_tells_what_runs(capsys, monkeypatch, tmp_path):
     folder.chmod(0o777)
     assert called("doctor") == 1
     assert "is writable by others" in capsys.readouterr().err
+
+
+def test_doctor_says_what_to_install_for_a_gpu_that_jax_does_not_see(capsys, monkeypatch, tmp_path):
+    """As after an upgrade of JAX alone, which leaves an older plugin behind."""
+    from jaxopt_search.command import doctor
+
+    def version(name):
+        if name != "jax-cuda12-plugin":
+            raise doctor.metadata.PackageNotFoundError
+        return "0.0.1"
+
+    monkeypatch.setattr(doctor, "_NVIDIA", tmp_path)
+    monkeypatch.setattr(doctor.metadata, "version", version)
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    assert not js.doctor()
+    assert 'jax-cuda12-plugin 0.0.1: pip install "jax[cuda12]==0.0.1"' in capsys.readouterr().out
 
 
 def test_nothing_that_takes_time_is_imported_before_the_arguments_are_read():
