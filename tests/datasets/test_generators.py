@@ -66,19 +66,6 @@ def test_planted_tour_is_optimal(n, seed):
     assert (instance.matrix + np.eye(n, dtype=np.int64) > 0).all()
 
 
-def test_planted_tour_is_not_found_greedily():
-    """Nearest neighbor from every city stays clearly above the hidden optimum."""
-    instance = planted_tsp(100, seed=0)
-    lengths = []
-    for start in range(instance.n):
-        tour, left = [start], set(range(instance.n)) - {start}
-        while left:
-            tour.append(min(left, key=lambda city: instance.matrix[tour[-1], city]))
-            left.remove(tour[-1])
-        lengths.append(instance.tour_length(tour))
-    assert min(lengths) > 1.03 * instance.best_known
-
-
 @pytest.mark.parametrize(
     ("rows", "columns"), [(1, 2), (1, 5), (2, 2), (2, 3), (3, 2), (7, 1), (1, 7), (2, 4)]
 )
@@ -90,20 +77,12 @@ def test_planted_assignment_is_optimal(rows, columns):
         assert cheapest_assignment(instance) == instance.best_known
 
 
-def test_planted_assignment_is_hidden():
-    """The order in which facilities are numbered does not give the optimum away."""
-    instance = planted_qap(4, 5, seed=0)
-    assert instance.cost(np.arange(20)) > 1.2 * instance.best_known
-
-
 GENERATORS = {
     "uniform-30-s{}": lambda seed: uniform_tsp(30, seed=seed),
-    "uniform-30-size50-s{}": lambda seed: uniform_tsp(30, seed=seed, size=50),
     "clustered-300-c3-s{}": lambda seed: clustered_tsp(300, seed=seed),
     "clustered-30-c4-size900-s{}": lambda seed: clustered_tsp(
         30, seed=seed, num_clusters=4, size=900
     ),
-    "grid-4x5-d10-s{}": lambda seed: grid_tsp(4, 5, seed=seed),
     "planted-12-s{}": lambda seed: planted_tsp(12, seed=seed),
     "uniform-qap-9-s{}": lambda seed: uniform_qap(9, seed=seed),
     "planted-qap-3x4-s{}": lambda seed: planted_qap(3, 4, seed=seed),
@@ -126,16 +105,6 @@ def test_the_seed_decides(name):
     assert (first.name, other.name) == (name.format(7), name.format(8))
 
 
-def test_clusters_are_clusters():
-    """Cities of clustered instances are much closer to their neighbors than uniform ones."""
-
-    def nearest(instance):
-        return np.sort(instance.distances(), axis=1)[:, 1].mean()
-
-    clustered = clustered_tsp(400, seed=0, num_clusters=2)
-    assert nearest(clustered) < 0.5 * nearest(uniform_tsp(400, seed=0))
-
-
 def test_uniform_qap_follows_taillard():
     """Entries cover 0..99, matrices are symmetric and have a zero diagonal."""
     instance = uniform_qap(60, seed=0)
@@ -149,15 +118,10 @@ def test_uniform_qap_follows_taillard():
     ("call", "message"),
     [
         (lambda: uniform_tsp(0, seed=0), "n is 0, expected an integer from 1"),
-        (lambda: uniform_tsp(2.5, seed=0), "n is 2.5, expected an integer"),
-        (lambda: uniform_tsp(5, seed=-1), "seed is -1, expected an integer from 0"),
         (lambda: uniform_tsp(5, seed=0, size=10**10), "size is 10000000000, expected"),
         (lambda: clustered_tsp(5, seed=0, num_clusters=6), "num_clusters is 6, expected .* 1 to 5"),
         (lambda: grid_tsp(1, 5), "rows is 1, expected an integer from 2"),
-        (lambda: grid_tsp(2, 5, spacing=0), "spacing is 0, expected"),
-        (lambda: planted_tsp(2, seed=0), "n is 2, expected an integer from 3"),
         (lambda: uniform_qap(10**6, seed=0), "n is 1000000, expected an integer from 1 to 16384"),
-        (lambda: planted_qap(1, 1, seed=0), r"rows \* columns is 1, expected"),
     ],
 )
 def test_bad_arguments_are_named(call, message):
@@ -169,17 +133,13 @@ def test_bad_arguments_are_named(call, message):
 
 GSET = {
     "G1": lambda: random_graph(800, 0.06, seed=8001),
-    "G6": lambda: random_graph(800, 0.06, seed=8001, weights=(-1, 1)),
     "G11": lambda: toroidal_grid(100, 8, seed=8001),
     "G13": lambda: toroidal_grid(25, 32, seed=8003),
-    "G43": lambda: random_graph(1000, 0.02, seed=10001),
 }
 DIGESTS = {
     "G1": "2c17dd015cc1d400b57669741a726ead",
-    "G6": "37de0df633fde276eedc22a4e2a1572b",
     "G11": "35da56dac686f57ec33f052ce79f5dd6",
     "G13": "9bbd122d1323b76bf3486200e4a4f5c5",
-    "G43": "961797b938c1b9817e346b753a9576c7",
 }
 
 
@@ -218,9 +178,7 @@ def test_graphs_of_the_g_set_are_made_identically(name):
     ("graph", "n", "edges"),
     [
         (queen_graph(5, 5), 25, 160),
-        (queen_graph(8, 8), 64, 728),
         (queen_graph(8, 12), 96, 1368),
-        (mycielski_graph(3), 11, 20),
         (mycielski_graph(6), 95, 755),
     ],
     ids=lambda value: getattr(value, "name", None),
@@ -238,11 +196,6 @@ def test_sizes_of_dimacs(graph, n, edges):
 )
 def test_chromatic_numbers(graph, colors):
     assert fewest_colors(graph) == colors
-
-
-def test_mycielski_graphs_have_no_triangles():
-    adjacent = mycielski_graph(5).matrix()
-    assert np.trace(adjacent @ adjacent @ adjacent) == 0
 
 
 def test_random_graphs_follow_their_arguments():
@@ -279,11 +232,8 @@ def test_a_matrix_has_the_weights_on_both_sides():
     ("make", "words"),
     [
         (lambda: queen_graph(0, 3), "rows is 0"),
-        (lambda: queen_graph(1000, 1000), r"rows \* columns is 1000000"),
         (lambda: mycielski_graph(13), "k is 13"),
         (lambda: random_graph(10, 1.5, seed=0), "density is 1.5"),
-        (lambda: random_graph(10**6, 0.5, seed=0), "number of edges is"),
-        (lambda: random_graph(10, 0.5, seed=0, weights=()), "weights is empty"),
         (lambda: random_graph(10, 0.5, seed=0, weights=(0.5,)), "a weight is 0.5"),
         (lambda: toroidal_grid(2, 5, seed=0), "rows is 2"),
         (
@@ -295,10 +245,6 @@ def test_a_matrix_has_the_weights_on_both_sides():
                 name="", n=3, edges=np.array([[0, 1], [0, 1]]), weights=np.array([1, 1])
             ),
             "a pair twice",
-        ),
-        (
-            lambda: GraphInstance(name="", n=3, edges=np.array([[0, 1]]), weights=np.ones(1)),
-            "weights is float64",
         ),
     ],
 )

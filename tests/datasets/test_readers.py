@@ -150,10 +150,7 @@ def test_every_explicit_format_gives_the_same_matrix(form, tmp_path):
     ("header", "body", "expected"),
     [
         ("EUC_2D", NODES, 12),
-        ("CEIL_2D", "NODE_COORD_SECTION\n1 0 0\n2 1 1\n3 0 1\n", 4),
         ("MAN_2D", NODES, 14),
-        ("MAX_2D", NODES, 11),
-        ("EXACT_2D", "NODE_COORD_SECTION\n1 0 0\n2 1.5 0\n3 0 2\n", 6),
         ("EXACT_2D", "NODE_COORD_SECTION\n1 0 0\n2 .1 0\n3 0 .1\n", 0.2 + 0.02**0.5),
         ("EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX", "9 .5 2 .5 9 1e-1 2 .1 9", 2.6),
         ("EXPLICIT\nEDGE_WEIGHT_FORMAT: UPPER_ROW", "1 2.5\n30", 33.5),
@@ -168,9 +165,9 @@ def test_what_is_read_is_solved(header, body, expected, tmp_path):
     if "FULL_MATRIX" in header:
         matrix = load_atsp(write(tmp_path, content.replace("TSP", "ATSP", 1)))
         np.testing.assert_array_equal(matrix, instance.matrix)
-    result = js.solve_tsp(instance, max_steps=1)
-    assert result.fun == pytest.approx(expected, rel=1e-15)
-    assert isinstance(result.fun, float if "." in body else int)
+    cost = js.tsp_from_instance(instance).host.cost(np.arange(3))
+    assert cost == pytest.approx(expected, rel=1e-15)
+    assert isinstance(cost, float if "." in body else int)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +176,7 @@ def test_what_is_read_is_solved(header, body, expected, tmp_path):
         GOOD,
         GOOD.replace("\n", "\r\n"),
         GOOD.replace(" ", "\t"),
-        GOOD.replace("\n", "  \t\n"),
         GOOD.replace("EOF\n", ""),
-        GOOD.replace("TYPE: TSP", "TYPE: TSP (M.~Hofmeister)"),
         GOOD.replace("\n2 3 0", "\n\n  2 3 0\n\n"),
         b"\xef\xbb\xbf" + GOOD.encode(),
         f"{HEAD}COMMENT: caf\u00e9\nCOMMENT: two\nNODE_COORD_SECTION :\n3 0 4.\n1 .0 0e5\n2 +3 0\n",
@@ -218,32 +213,15 @@ BROKEN = {
     "empty": ("", "1: the file is empty"),
     "binary": (b"\x7fELF\0\0\1", "1: the file is binary"),
     "UTF-16": (GOOD.encode("utf-16"), "1: the file is UTF-16"),
-    "prose": ("Dear reader,\n" + GOOD, "1: 'Dear reader,', expected a TSPLIB keyword"),
-    "text after EOF": (GOOD + "\nmore\n", "11: 'more', expected a TSPLIB keyword"),
     "no DIMENSION": (dimension(""), "1: DIMENSION is missing"),
-    "DIMENSION 0": (dimension("DIMENSION: 0\n"), "3: DIMENSION is '0', expected a positive"),
-    "DIMENSION 1_0": (dimension("DIMENSION: 1_0\n"), "3: DIMENSION is '1_0', expected a positive"),
     "DIMENSION 10^9": (dimension("DIMENSION: 1000000000\n"), "3: DIMENSION is 1000000000,"),
     "DIMENSION twice": (dimension("DIMENSION: 3\nDIMENSION: 4\n"), "4: a second DIMENSION"),
     "DIMENSION above": (dimension("DIMENSION: 4\n"), "node 4 is missing in NODE_COORD_SECTION"),
-    "DIMENSION below": (dimension("DIMENSION: 2\n"), "8: node 3, expected ids 1..2"),
-    "no TYPE": (GOOD.replace("TYPE: TSP\n", "", 1), "1: TYPE is missing"),
-    "no coordinates": (HEAD + "EOF\n", "NODE_COORD_SECTION is missing"),
-    "two sections": (GOOD[:-4] + NODES, "9: a second NODE_COORD_SECTION"),
     "duplicate id": (nodes("1 0 0\n2 3 0\n2 0 4"), "8: node 2 appears twice (first in line 7)"),
     "missing id": (nodes("1 0 0\n3 0 4"), "7: node 2 is missing"),
-    "ids from 0 with a gap": (nodes("0 0 0\n1 0 0\n3 0 4"), "8: node 2 is missing"),
-    "ids from 0 to n": (nodes("0 0 0\n1 0 0\n2 0 0\n3 0 4"), "9: 4 nodes, 0..3"),
-    "id too large": (nodes("1 0 0\n2 3 0\n12 0 4"), "8: node 12, expected ids 1..3"),
     "four columns": (nodes("1 0 0\n2 3 0 1\n3 0 4"), "7: '2 3 0 1' in NODE_COORD_SECTION"),
-    "1e400": (nodes("1 0 0\n2 1e400 0\n3 0 4"), "7: '1e400' as coordinate of node 2"),
     "nan": (nodes("1 0 0\n2 nan 0\n3 0 4"), "7: 'nan' as coordinate of node 2"),
-    "hex": (nodes("1 0 0\n2 0x1F 0\n3 0 4"), "7: '0x1F' as coordinate of node 2"),
-    "full-width id": (nodes("1 0 0\n\uff12 3 0\n3 0 4"), r"7: '\uff12' as node id"),
-    "matrix underscore": (matrix("UPPER_ROW", "1 2\n1_000"), "7: '1_000' among UPPER_ROW"),
     "matrix 19 digits": (matrix("UPPER_ROW", "1 1000000000000000000 3"), "at most 18 digits"),
-    "matrix nan": (matrix("UPPER_ROW", "1 2.5\nnan"), "7: 'nan' among UPPER_ROW"),
-    "matrix 1e13": (matrix("UPPER_ROW", "1 2.5\n1e13"), "7: '1e13' among UPPER_ROW"),
     "too few": (matrix("UPPER_ROW", "1\n2"), "7: found 2 numbers for UPPER_ROW of 3 cities"),
     "too many": (matrix("UPPER_ROW", "1 2\n3 4"), "7: '4' follows the last of UPPER_ROW"),
     "asymmetric": (
@@ -251,9 +229,7 @@ BROKEN = {
         "FULL_MATRIX has 3 at (2, 3) and 4 at (3, 2)",
     ),
     "no format": (f"{MATRIX_HEAD}EDGE_WEIGHT_SECTION\n1 2 3\n", "EDGE_WEIGHT_FORMAT is missing"),
-    "bad format": (matrix("FUNCTION", "1 2 3"), "EDGE_WEIGHT_FORMAT is 'FUNCTION', expected"),
     "matrix under EUC_2D": (GOOD[:-4] + "EDGE_WEIGHT_SECTION\n1 2 3\n", "under EDGE_WEIGHT_TYPE"),
-    "display data": (GOOD[:-4] + "DISPLAY_DATA_SECTION\n1 1 1\n", "missing in DISPLAY_DATA"),
     "huge matrix": (
         matrix("FULL_MATRIX", "1").replace("DIMENSION: 3", "DIMENSION: 99999"),
         "2: DIMENSION is 99999, expected at most what",
@@ -280,7 +256,6 @@ def test_broken_files_are_refused_with_the_line(case, tmp_path):
         (GOOD.replace("TYPE: TSP", "TYPE: ATSP", 1), "2: TYPE 'ATSP'"),
         (GOOD.replace("EUC_2D", "XRAY1"), "4: EDGE_WEIGHT_TYPE 'XRAY1'"),
         (f"{HEAD}FIXED_EDGES_SECTION\n1 2\n-1\n{NODES}", "5: FIXED_EDGES_SECTION"),
-        (f"{HEAD}{NODES}DEMAND_SECTION\n1 1\n", "9: DEMAND_SECTION"),
     ],
 )
 def test_other_problems_are_named(content, message, tmp_path):
@@ -311,7 +286,7 @@ def test_large_files_are_refused_before_reading(tmp_path):
         load_tsplib(tmp_path)
 
 
-@pytest.mark.parametrize("filler", ["7", " ", "A"])
+@pytest.mark.parametrize("filler", ["7", " "])
 def test_one_long_line_is_refused_in_linear_time(filler, tmp_path):
     """A line of megabytes neither stalls a pattern nor floods the message."""
     for content in (f"{GOOD[:-4]}{filler * 2**21}x\n", f"COMMENT: {filler * 2**21}x\n{GOOD}x"):
@@ -387,32 +362,16 @@ def test_broken_tours_are_refused(content, message, tmp_path):
     assert message in str(caught.value), str(caught.value)
 
 
-def test_tour_length_wants_a_permutation(tmp_path):
-    """What is no tour has no length."""
-    with pytest.raises(ValueError, match="tour counts from 1, expected a permutation of 0 to 2"):
-        load_tsplib(write(tmp_path, GOOD)).tour_length([1, 2, 3])
-
-
-def test_lengths_beyond_64_bits_are_exact():
-    """Tour lengths are Python integers and do not wrap."""
-    matrix = np.full((20, 20), 10**18, np.int64)
-    np.fill_diagonal(matrix, 0)
-    instance = TSPInstance(name="x", edge_weight_type="EXPLICIT", matrix=matrix)
-    assert instance.tour_length(np.arange(20)) == 20 * 10**18
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"edge_weight_type": "MAX_2D"}, "edge_weight_type is 'MAX_2D'"),
         ({"edge_weight_type": "EXPLICIT"}, "expected matrix"),
-        ({"edge_weight_type": "GEO"}, "expected coordinates"),
         ({"matrix": np.ones((2, 3), np.int64)}, r"matrix has shape \(2, 3\)"),
         ({"matrix": np.array([[0, 1], [2, 0]])}, "not symmetric"),
         ({"matrix": np.ones((2, 2), np.int64)}, "nonzero diagonal"),
         ({"matrix": np.array([[0, np.inf], [np.inf, 0]])}, "infinity"),
         ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates contains nan"),
-        ({"coordinates": np.zeros((2, 3))}, r"coordinates has shape \(2, 3\)"),
     ],
 )
 def test_instances_check_their_arrays(fields, message):
@@ -471,12 +430,9 @@ def test_matrices_are_read_in_order(content, best_known, tmp_path):
     [
         ("", "1: the file is empty"),
         ("x" + QAP, "1: n is 'x3', expected a positive integer"),
-        (QAP.replace("3", "0", 1), "1: n is '0', expected a positive integer"),
         (QAP.replace("3", "1000000000", 1), "1: n is 1000000000, expected at most what"),
         (QAP.replace(" 1\n", " \n"), "found 17 numbers for two 3 x 3 matrices, expected 18 or 19"),
         (QAP + "1\n", "found 19 numbers for two 3 x 3 matrices, expected 18"),
-        (QAP.replace("2 1\n", "2 1 0\n"), "found 19 numbers for two 3 x 3 matrices"),
-        (" ".join([*QAP.split(), "0"]), "found 19 numbers for two 3 x 3 matrices"),
         (QAP + "1 2\n", "8: '2' follows the last of two 3 x 3 matrices, expected the end"),
         (QAP.replace("5 4", "5 4.0"), "'4.0' among two 3 x 3 matrices, expected an integer with"),
     ],
@@ -489,13 +445,6 @@ def test_broken_qaplib_files_are_refused(content, message, tmp_path):
     text = str(caught.value)
     assert text.startswith(f"{path}:") and "\n" not in text and "expected" in text
     assert message in text, text
-
-
-@pytest.mark.parametrize("value", ["x", 0, 10**30])
-def test_max_bytes_is_a_number(value, tmp_path):
-    """Anything else is refused by name."""
-    with pytest.raises(ValueError, match="max_bytes is .*, expected an integer from 1 to"):
-        load_qaplib(write(tmp_path, QAP), max_bytes=value)
 
 
 @pytest.mark.parametrize(
@@ -513,7 +462,6 @@ def test_solutions_are_counted_from_zero(content, tmp_path):
     [
         ("3 17\n2 3 3\n", "no permutation, expected each of 1..3 or of 0..2 once"),
         ("3 17\n2 3\n", "found 3 numbers for the value and a permutation of 3, expected 4"),
-        ("3 17\n2 3 1 4\n", "'4' follows the last of"),
         ("999999 17\n2 3 1\n", "n is 999999, expected at most"),
     ],
 )
@@ -537,26 +485,21 @@ def test_cost_counts_all_ordered_pairs_and_the_diagonal():
         instance.cost([2, 2, 1])
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_costs_beyond_64_bits_are_exact(sign):
+def test_costs_beyond_64_bits_are_exact():
     """Where the bound does not fit 64 bits the sum is taken in Python integers."""
-    flow = np.full((4, 4), sign * 10**17, np.int64)
-    instance = QAPInstance(name="x", flow=flow, distance=np.full((4, 4), 10**18, np.int64))
-    assert instance.cost([3, 1, 0, 2]) == sign * 16 * 10**35
+    far = np.full((4, 4), 10**18, np.int64)
+    instance = QAPInstance(name="x", flow=np.full((4, 4), -(10**17), np.int64), distance=far)
+    assert instance.cost([3, 1, 0, 2]) == -16 * 10**35
+    np.fill_diagonal(far, 0)
+    instance = TSPInstance(name="x", edge_weight_type="EXPLICIT", matrix=far)
+    assert instance.tour_length(np.arange(4)) == 4 * 10**18
 
 
-@pytest.mark.parametrize(
-    ("flow", "distance", "message"),
-    [
-        (np.zeros((2, 3), np.int64), np.zeros((2, 2), np.int64), r"flow has shape \(2, 3\)"),
-        (np.zeros((2, 2)), np.zeros((2, 2), np.int64), "flow is float64"),
-        (np.zeros((2, 2), np.int64), np.zeros((3, 3), np.int64), r"distance has shape \(3, 3\)"),
-    ],
-)
-def test_qap_instances_check_their_arrays(flow, distance, message):
+def test_qap_instances_check_their_arrays():
     """Both matrices are square, of one size, and 64-bit integers."""
-    with pytest.raises(ValueError, match=message):
-        QAPInstance(name="x", flow=flow, distance=distance)
+    for flow in (np.zeros((2, 3), np.int64), np.zeros((2, 2)), np.zeros((3, 3), np.int64)):
+        with pytest.raises(ValueError, match="flow|distance has shape"):
+            QAPInstance(name="x", flow=flow, distance=np.zeros((2, 2), np.int64))
 
 
 @pytest.mark.parametrize(
@@ -576,11 +519,8 @@ def test_graphs(content, tmp_path):
     ("content", "message"),
     [
         ("p edge 3\n", "1: '3', expected N M, integers"),
-        ("p max 3 1\n", "1: 'p max 3 1', expected p edge N M"),
         ("p edge 3 1\ne 1 4\n", "2: the edge 1-4, expected two vertices from 1 to 3"),
-        ("p edge 3 1\nn 1 4\n", "2: 'n', expected an edge e I J"),
         ("3 2\n1 2 -1\n2 1 1\n", "3: the edge 2-1 again"),
-        ("3 2\n1 2 0.5\n", "2: '1 2 0.5', expected an edge I J, integers"),
         ("3 2\n1 2 4\n", "3: 1 edges, expected 2"),
     ],
 )

@@ -55,13 +55,6 @@ def test_numbers_beyond_all_floats():
     assert highest_cost_that_meets(2**80, np.int32, 2**60, 2**20 - 5) == 5
 
 
-@pytest.mark.parametrize("tenure", [(1, 2, 3)], ids=str)
-def test_bad_tenure(tenure):
-    """A tenure is one number or two."""
-    with refuses(ValueError, f"tenure is {tenure!r}, expected a number, or the least and the most"):
-        js.tabu_search(js.SwapTable(), tenure=tenure)
-
-
 def numpy_cooling(step):
     return 10.0 * np.exp(-np.asarray(step) / 50)
 

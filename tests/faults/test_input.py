@@ -124,20 +124,3 @@ def test_what_is_meant_can_be_said():
 
 
 TSP, QAP, QUEENS = small_tsp(5), js.qap(MATRIX, MATRIX), js.nqueens(5)
-
-
-@pytest.mark.parametrize(
-    ("problem", "neighborhood", "text"),
-    [
-        (QAP, js.Relocate(), "problem is a QAP, expected a TSP for Relocate"),
-        (TSP, js.SwapTable(), "problem is a TSP, expected a QAP for SwapTable"),
-        (TSP, js.DeltaSwap(), "problem is a TSP, expected one with swap_delta for DeltaSwap"),
-        (TSP, js.QueenSwap(), "problem is a TSP, expected an NQueens for QueenSwap"),
-    ],
-)
-def test_neighborhoods_want_their_problem(problem, neighborhood, text):
-    """Beyond the list: both are named, before anything runs."""
-    search = js.simulated_annealing(neighborhood, 1.0)
-    with pytest.raises(TypeError, match=text) as caught:
-        js.solve(problem, search, 0, max_steps=5, num_searches=2)
-    assert "\n" not in str(caught.value)

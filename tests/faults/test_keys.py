@@ -50,9 +50,7 @@ def test_small_seeds_are_jax_keys():
         (None, ValueError, "key is None"),
         (1.0, TypeError, "key is a float"),
         (True, TypeError, "key is True"),
-        ([0, 1], TypeError, "key is a list"),
         (np.zeros((3, 2), np.uint32), ValueError, "shape (3, 2), expected one key"),
-        (np.zeros(3, np.uint32), ValueError, "shape (3,), expected one key"),
     ],
     ids=repr,
 )

@@ -33,11 +33,9 @@ def solve(start=20, floor=-(10**9), dtype=jnp.int32, **options):
     ("options", "text"),
     [
         ({}, "no limit is given, expected max_steps, max_seconds, target or patience"),
-        ({"max_steps": -1}, "max_steps is -1, expected an integer from 0 to 9223372036854775807"),
         ({"max_seconds": "9"}, "max_seconds is '9'"),
         ({"target": "9"}, "target is '9'"),
         ({"max_steps": 1, "check_every": 0}, "check_every is 0"),
-        ({"max_steps": 1, "check_every": 2**31}, "check_every is 2147483648"),
         ({"max_steps": 1, "chunk_steps": 0}, "chunk_steps is 0"),
         ({"max_steps": 1, "history_size": 1}, "history_size is 1, expected an integer from 2 up"),
         ({"max_steps": 1, "num_searches": -4}, "num_searches is -4"),

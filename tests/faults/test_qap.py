@@ -3,7 +3,6 @@
 import itertools
 
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
 from probes import MATRIX_OF_FOUR as FLOW
@@ -31,10 +30,8 @@ def exact_cost(flow, distance, p):
     ("matrix", "kind", "text"),
     [
         (changed(2, 3, np.nan), ValueError, "[2,3] is NaN, expected a finite number"),
-        (changed(1, 0, np.inf), ValueError, "[1,0] is inf, expected a finite number"),
         (np.ones((5, 3)), ValueError, " has shape (5, 3), expected (n, n)"),
         (np.where(np.eye(4) > 0, "x", FLOW.astype(object)), TypeError, " has dtype object"),
-        (np.ones((0, 0)), ValueError, " has shape (0, 0), expected (n, n) with n >= 1"),
     ],
 )
 def test_bad_matrix_is_refused(matrix, kind, text, name):
@@ -75,36 +72,15 @@ def test_nearly_symmetric():
     flow[0, 1] *= 1 + 1e-7
     problem = qap(flow, distance)
     assert problem.is_symmetric
-    assert "symmetrized" in solve(problem, max_steps=0).message
+    assert "symmetrized" in problem.host.note
     distance[1, 2] *= 1 + 1e-3
     problem = qap(flow, distance)
     assert (problem.is_symmetric, problem.host.note) == (False, "")
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [np.uint8, np.float16, ml_dtypes.bfloat16, np.uint64],
-    ids=lambda dtype: dtype.__name__,
-)
-def test_narrow_types_are_widened(dtype):
-    """Products beyond the range of the input's type are exact."""
-    flow, distance = (FLOW * 16).astype(dtype), (DISTANCE * 16).astype(dtype)
-    problem = qap(flow, distance)
-    assert problem.flow.dtype == problem.distance.dtype == jnp.int32
-    p = np.array([2, 0, 3, 1])
-    assert int(problem.cost(jnp.asarray(p))) == exact_cost(FLOW * 16, DISTANCE * 16, p)
-
-
-def test_float16_fractions_do_not_overflow():
-    """`float16` fractions are multiplied in float32."""
-    problem = qap(np.full((4, 4), 300.5, np.float16), np.full((4, 4), 1000.5, np.float16))
-    assert problem.flow.dtype == jnp.float32
-    assert float(problem.cost(jnp.arange(4))) == pytest.approx(16 * 300.5 * 1000.5, rel=1e-6)
-
-
-@pytest.mark.parametrize(("f", "d"), [(10**9, 1), (1, 10**12), (10**9, 10**9)])
-def test_common_divisor(f, d):
+def test_common_divisor():
     """Integers beyond int32 with a common divisor are solved exactly, in units."""
+    f, d = 10**9, 10**12
     problem = qap(FLOW * f, DISTANCE * d)
     assert problem.host.unit == f * d
     result = solve(problem)
@@ -136,16 +112,6 @@ def test_tiny_instances(flow, distance, fun):
     assert result.nit == (0 if len(flow) == 1 else 50)
 
 
-@pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
-def test_all_entries_equal(value):
-    """Every assignment is the answer, a zero matrix included, and its gap is 0."""
-    expected = value * DISTANCE.sum()
-    problem = qap(np.full((4, 4), value), DISTANCE, best_known=expected)
-    result = solve(problem)
-    assert result.fun == pytest.approx(expected)
-    assert result.gap == pytest.approx(0)
-
-
 A, B = np.random.default_rng(0).random((2, 6, 6))
 
 
@@ -172,11 +138,9 @@ def test_scale_changes_no_bit_of_a_search(flow, distance):
     ("of_flow", "fixed", "unit"),
     [
         (0.0, None, 1.0),
-        (1e3, [[1, 2]], 1.0),
-        (0.0, [[1, 2]], 2.0**-900),
-        (1e3, None, 2.0**-900),
+        (1e3, [[1, 2]], 2.0**-900),
     ],
-    ids=["distance", "both, fixed", "distance, fixed, tiny", "both, tiny"],
+    ids=["distance", "both, fixed, tiny"],
 )
 def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
     """Entries of 1e6 with differences of about 1 are solved like the differences."""
@@ -196,10 +160,3 @@ def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
         in_full = problem.host.in_full(float(problem.device_cost(jnp.asarray(p))))
         assert in_full == pytest.approx(problem.host.cost(p), rel=1e-12)
     np.testing.assert_allclose(result.costs / unit, result.fun / unit, rtol=0, atol=9)
-
-
-def test_nothing_fixed():
-    """SciPy's `partial_match` of no pairs, an array of floats, leaves everything free."""
-    empty = np.array([[], []]).T
-    problem = qap(A, B, partial_match=empty)
-    assert problem.host.cost(np.arange(6)[::-1]) == qap(A, B).host.cost(np.arange(6)[::-1])

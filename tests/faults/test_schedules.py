@@ -13,16 +13,10 @@ from jaxopt_search.engine import outcome
 from jaxopt_search.searches import schedules
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("schedule", "keep_best"),
-    [(0.0, "light"), (lambda step: 0, "standard"), (lambda step: jnp.zeros(1), "light")],
-    ids=["number", "int", "(1,)"],
-)
-def test_zero_temperature_is_hill_climbing(schedule, keep_best):
+def test_zero_temperature_is_hill_climbing():
     """At temperature 0 no cost rises; from a local optimum nothing is accepted."""
     problem = small_tsp()
-    search = js.simulated_annealing(js.Relocate(), schedule, keep_best=keep_best)
+    search = js.simulated_annealing(js.Relocate(), lambda step: jnp.zeros(1), keep_best="standard")
     state = js.init(0, problem, search, num_searches=4)
     before = state.searches.cost
     for _ in range(30):
@@ -85,15 +79,13 @@ def test_bad_geometric_schedule(arguments, text):
 
 
 def test_temperatures_may_be_traced():
-    """A sweep by `vmap` finds what runs with numbers find; constants of cooling are data, too."""
+    """A sweep by `vmap` finds what runs with numbers find."""
     problem, temperatures = small_tsp(9), np.array([0.5, 30.0, 2000.0], np.float32)
 
-    def found(temperature, alpha=0.9):
-        schedule = js.geometric(temperature, alpha, 5)
+    def found(temperature):
+        schedule = js.geometric(temperature, 0.9, 5)
         state = js.run(1, problem, annealing(schedule), num_searches=2, max_steps=40)
         return state.searches.cost
 
     swept = jax.jit(jax.vmap(found))(temperatures)
     np.testing.assert_array_equal(swept, [found(float(one)) for one in temperatures])
-    cooled = jax.vmap(lambda alpha: found(2000.0, alpha))(np.array([0.5, 1.0], np.float32))
-    np.testing.assert_array_equal(cooled, [found(2000.0, alpha) for alpha in (0.5, 1.0)])

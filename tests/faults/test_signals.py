@@ -31,15 +31,15 @@ def told_advance(run, num_steps):
     is_now = when.endswith("compiling" if num_steps == 0 else "chunk")
     if is_now and (num_steps == 0 or run.step >= 20):
         print("now", flush=True)
-        time.sleep(60.0 if when.startswith("long") else 1.0)  # what a long chunk takes
+        time.sleep(60.0 if when.startswith("long") else 1.0)
     advance(run, num_steps)
     if is_now and num_steps == 0:
         print("compiled", flush=True)
 
 def told_write(*arguments):
-    if when.endswith("write"):
+    if when == "long write":
         print("now", flush=True)
-        time.sleep(60.0 if when.startswith("long") else 1.0)  # what a slow disk takes
+        time.sleep(60.0)  # what a slow disk takes
     write(*arguments)
     print("written", flush=True)
 
@@ -88,50 +88,27 @@ def resumed(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("when", "number"), [("chunk", signal.SIGINT), ("write", signal.SIGTERM)], ids=str
-)
-def test_a_signal_ends_with_what_there_is(when, number, tmp_path):
-    """In a chunk and in a write: the best so far, and a checkpoint from which a run continues."""
-    path = tmp_path / "run.npz"
-    status, lines, errors = said(when, path, number)
-    assert status == 0, errors
-    assert lines[-1].startswith("ended INTERRUPTED") and lines[-2] == "written"
-    assert resumed(path) == int(lines[-1].split()[-1])
-    assert list(tmp_path.iterdir()) == [path]
+def test_a_signal_ends_with_what_there_is(tmp_path):
+    """In a chunk: the best so far, and a checkpoint from which a run continues.
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT])
-def test_a_signal_while_compiling_waits_for_that(number, tmp_path):
-    """There is no result yet: the process ends by the interrupt, not by a crash."""
-    status, lines, errors = said("compiling", tmp_path / "run.npz", number)
-    assert lines[0] == "compiled" and not any(line.startswith("ended") for line in lines)
-    assert errors.endswith("KeyboardInterrupt\n")
-    assert status == -signal.SIGINT
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM])
-def test_who_presses_again_and_again_does_not_wait(number, tmp_path):
-    """The last write takes a minute here. The first signal ends the run, the second one the write.
-
-    The file of before is whole.
+    In a last write that takes a minute a second signal ends that, too; the file of before is whole.
     """
     path = tmp_path / "run.npz"
-    assert said("chunk", path, number)[0] == 0
+    status, lines, errors = said("chunk", path, signal.SIGINT)
+    assert status == 0, errors
+    assert lines[-1].startswith("ended INTERRUPTED") and lines[-2] == "written"
     good, steps = path.read_bytes(), resumed(path)
-    status, lines, errors = said("long write", path, number, number)
+    assert steps == int(lines[-1].split()[-1])
+    status, lines, errors = said("long write", path, signal.SIGTERM, signal.SIGTERM)
     assert status == -signal.SIGINT and "written" not in lines, errors
     assert path.read_bytes() == good and resumed(path) == steps
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT])
-def test_a_second_one_in_compiling_ends_at_once(number, tmp_path):
-    """What compiles takes a minute here. The start is written down."""
+def test_a_second_one_in_compiling_ends_at_once(tmp_path):
+    """What compiles takes a minute here, for which the first one waits. The start is kept."""
     path = tmp_path / "run.npz"
-    status, lines, errors = said("long compiling", path, number, number)
+    status, lines, errors = said("long compiling", path, signal.SIGINT, signal.SIGINT)
     assert "compiled" not in lines and status == -signal.SIGINT, errors
     assert resumed(path) == 0

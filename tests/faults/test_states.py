@@ -5,7 +5,6 @@ import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
@@ -16,21 +15,6 @@ EDGE = DISTANCE + DISTANCE.T
 
 def solve(problem, search, **options):
     return js.solve(problem, search, 0, **{"num_searches": 2, "max_steps": 9} | options)
-
-
-@pytest.mark.slow
-def test_steering_to_other_settings():
-    """Settings that are part of the program may change, and so may the exchange."""
-    searches = [annealing(5.0, moves_per_search=2), annealing(7.0, moves_per_search=3)]
-
-    def steer(snapshot):
-        late = snapshot.step >= 4
-        return js.Steer(searches[late], js.ring(every=2) if late else None)
-
-    result = solve(small_tsp(), searches[0], callback=steer, chunk_steps=2)
-    assert result.nit == 9
-    with pytest.raises(TypeError, match="exchange is a str, expected"):
-        solve(small_tsp(), searches[0], callback=lambda snapshot: js.Steer(searches[0], "ring"))
 
 
 def coords_tsp(seed):
@@ -72,8 +56,6 @@ def test_state_from_before_facilities_were_fixed():
     state = js.init(0, js.qap(flow, distance), search, num_searches=4)
     with refuses(ValueError, "state is of another instance"):
         solve(fixed, search, state=state, max_steps=20)
-    state = js.init(0, fixed, search, num_searches=4)
-    assert solve(fixed, search, state=state, max_steps=20).nit == 20
 
 
 def test_states_with_parts_missing():

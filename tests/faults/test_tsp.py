@@ -97,12 +97,11 @@ def test_diagonal_is_ignored(value):
     assert problem.host.note == ""
 
 
-@pytest.mark.parametrize("dtype", [int, float])
-def test_negative_distances(dtype):
+def test_negative_distances():
     """They mostly mean "no edge": refused, unless asked for. The bound takes their size."""
     with refuses(ValueError, "distance[3,1] is -1", "forbidden='inf'", "allow_negative=True"):
-        js.solve_tsp(changed(3, 1, -1, dtype), max_steps=1)
-    matrix = -MATRIX_OF_FOUR.astype(dtype)
+        js.solve_tsp(changed(3, 1, -1), max_steps=1)
+    matrix = -MATRIX_OF_FOUR
     result = solve(js.tsp(matrix, allow_negative=True))
     assert result.fun == shortest(matrix)
     with refuses(ValueError, "beyond int32"):
@@ -123,7 +122,7 @@ def test_nearly_symmetric():
     noisy[0, 1] *= 1 + 1e-7
     problem = js.tsp(noisy)
     assert problem.is_symmetric
-    assert "symmetrized" in solve(problem, max_steps=0).message
+    assert "symmetrized" in problem.host.note
     noisy[0, 1] *= 1 + 1e-3
     assert not js.tsp(noisy).is_symmetric
 
@@ -135,7 +134,6 @@ def test_moves_that_reverse_want_symmetric_distances():
         ValueError, "problem has asymmetric distances, expected symmetric ones; use three"
     ):
         js.two_opt(problem)
-    assert js.solve(problem, annealing(3.0), 0, max_steps=300).fun == shortest(changed(0, 1, 9))
 
 
 @pytest.mark.parametrize(
@@ -146,10 +144,11 @@ def test_moves_that_reverse_want_symmetric_distances():
 def test_narrow_types_are_widened(dtype):
     """Sums and differences beyond the range of the input's type are exact."""
     matrix = (MATRIX_OF_FOUR * 16).astype(dtype)  # 112 is the largest; tours reach 352
-    result = solve(js.tsp(matrix), max_steps=0)
-    expected = int((MATRIX_OF_FOUR * 16)[result.x, np.roll(result.x, -1)].sum())
-    assert (result.fun, type(result.fun)) == (expected, int)
-    assert js.tsp(matrix).matrix.dtype == jnp.int32
+    problem, tour = js.tsp(matrix), np.array([2, 0, 3, 1])
+    expected = int((MATRIX_OF_FOUR * 16)[tour, np.roll(tour, -1)].sum())
+    assert problem.matrix.dtype == jnp.int32
+    assert int(problem.cost(jnp.asarray(tour))) == expected == problem.host.cost(tour)
+    assert type(problem.host.cost(tour)) is int
 
 
 def test_float16_fractions_do_not_overflow():
@@ -162,7 +161,6 @@ def test_float16_fractions_do_not_overflow():
     assert float(problem.cost(jnp.arange(n))) == float(matrix[2, 3]) * (n - 1) + 1.5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("matrix", "fun"),
     [([[7]], 0), ([[0, 2], [5, 0]], 7), ([[0, 2, 4], [8, 0, 9], [1, 7, 0]], 12)],
@@ -175,10 +173,6 @@ def test_tiny_instances(matrix, fun):
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
     assert sorted(result.x.tolist()) == list(range(len(matrix)))
     assert result.nit == (0 if problem.is_trivial else 50)
-    state = js.run(0, problem, search, num_searches=4, max_steps=20)
-    assert int(js.best(problem, search, state)[1]) == fun
-    if len(matrix) < 3:
-        assert not state.info.accepted.any()
 
 
 def test_matrix_beyond_memory(monkeypatch):
@@ -195,15 +189,3 @@ def test_matrix_beyond_memory(monkeypatch):
     with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
         js.tsp_from_coords(points, storage="matrix")
     assert js.tsp_from_coords(points, storage="coordinates").matrix is None
-
-
-@pytest.mark.parametrize("value", [0, 7, 0.1], ids=str)
-@pytest.mark.parametrize("temperature", [0.0, 5.0])
-def test_all_distances_equal(value, temperature):
-    """Every move is accepted and any permutation is the answer."""
-    problem = js.tsp(np.full((8, 8), value), best_known=8 * value)
-    result = js.solve(problem, annealing(temperature), 0, max_steps=30, num_searches=4)
-    assert sorted(result.x.tolist()) == list(range(8))
-    assert result.fun == pytest.approx(8 * value)
-    assert result.gap == pytest.approx(0)
-    assert result.history[-1].acceptance == 1

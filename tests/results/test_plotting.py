@@ -56,15 +56,6 @@ def test_bad_arguments_are_refused(options):
         plotting.plot_convergence([HISTORY], ax=plotting.detached_axes(), **options)
 
 
-def test_axes_that_are_given_leave_pyplot_alone():
-    """No figure is registered with pyplot."""
-    from matplotlib import pyplot
-
-    before = pyplot.get_fignums()
-    plotting.plot_convergence([HISTORY], ax=plotting.detached_axes())
-    assert pyplot.get_fignums() == before
-
-
 def test_a_missing_matplotlib_is_named(monkeypatch):
     """The error is one line with the command that installs it."""
     for module in ("matplotlib", "matplotlib.pyplot", "matplotlib.figure"):
@@ -149,10 +140,3 @@ def test_queens_draw_their_first_placement():
     assert ax.collections[0].get_offsets()[:, 0].tolist() == [1, 3, 0, 2]
     with pytest.raises(ValueError, match="solutions has none"):
         made.queens(solutions=np.zeros((0, 4), np.int16)).plot(ax)
-
-
-def test_a_single_result_or_history_is_a_run():
-    """Nobody has to know that a list is expected."""
-    for run in (made.result(), made.LINES):
-        ax = plotting.plot_convergence(run, ax=plotting.detached_axes())
-        assert len(ax.lines) == 1

@@ -1,7 +1,6 @@
 """Results as text, and their histories as arrays and CSV."""
 
 import csv
-import pickle
 
 import made
 import numpy as np
@@ -67,11 +66,6 @@ def test_summaries_of_other_results():
     assert "first" not in str(made.queens(solutions=np.zeros((0, 4), np.int16)))
 
 
-def test_a_result_has_names_of_scipys():
-    result = made.result()
-    assert result.col_ind is result.x
-
-
 def test_a_history_as_arrays():
     arrays = made.LINES.arrays()
     assert arrays["step"].tolist() == [0, 10, 20] and arrays["step"].dtype == np.int64
@@ -87,7 +81,3 @@ def test_a_history_as_csv(tmp_path):
         rows = list(csv.DictReader(file))
     assert [int(row["best"]) for row in rows] == [200, 2**70, 100]
     assert [float(row["seconds"]) for row in rows] == [0.5, 1.0, 1.5]
-
-
-def test_a_history_can_be_sent():
-    assert pickle.loads(pickle.dumps(made.LINES)) == made.LINES
