@@ -1,5 +1,6 @@
 """What is drawn is the tour and the history, on the axes given."""
 
+import functools
 import sys
 
 import made
@@ -8,6 +9,7 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.results import Record, plotting
+from jaxopt_search.solvers import stacked
 
 pytest.importorskip("matplotlib")
 
@@ -125,12 +127,14 @@ def test_a_result_draws_itself(name):
 def test_several_instances_draw_three_solutions_and_their_course():
     """As many as there are axes for; a result from a file has no pictures."""
     points = np.random.default_rng(0).random((4, 3, 2))
-    result = js.solve_tsp(points, max_steps=1)
+    picture = functools.partial(stacked._tour_drawn, points, is_path=False)
+    tours = list(np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 2, 1]]))
+    result = made.stacked(x=tours, picture=picture)
     axes = [plotting.detached_axes() for _ in range(4)]
     assert list(result.plot(axes)) == axes
     for ax, xy, tour in zip(axes[:3], points, result.x, strict=False):
         np.testing.assert_array_equal(ax.lines[0].get_xydata(), xy[[*tour, tour[0]]])
-    assert axes[3].lines[0].get_ydata()[-1] == pytest.approx(result.fun.mean())
+    assert axes[3].lines[0].get_ydata()[-1] == 100
     assert list(result._replace(picture=None).plot(axes)) == axes[:1]
 
 
