@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from experiments import common, one_core
+from experiments import common
 from experiments.fang import __main__ as script
-from experiments.fang import compiled, heuristic, paper, runs, tables
+from experiments.fang import compiled, heuristic, paper, tables
 from experiments.fang.heuristic import Nearer
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import obstacle, random
@@ -17,39 +17,18 @@ from jaxopt_search.successors import generation
 TINY = Row(16, 3, 2, 288)  # 17 x 17 cells: two blocks, the second not full; goals in two parts
 
 
-@pytest.fixture(scope="module")
-def moved():
-    """Points after the library moved them, and what is needed to do so again."""
+def test_the_compiled_core_makes_the_same_successors():
+    """As plain Python; numba compiles the same."""
     nearer = Nearer(num_variables=2, side=17, load=16)
     goals, points = heuristic.start(3, nearer, seed=4)
     given = jax.tree.map(jnp.asarray, (goals, points))
-    found = js.successors.generate(5, nearer, *given, implementation="native")
-    return goals, points, found.states
-
-
-@pytest.mark.parametrize("how", ["plain", pytest.param("numba", marks=pytest.mark.slow)])
-def test_the_compiled_core_makes_the_same_successors(how, moved):
-    goals, points, expected = moved
-    if how == "numba":
-        pytest.importorskip("numba")
-        loop = one_core.compiled(compiled.build, 17, 16)
-    else:
-        loop = compiled.build(lambda fn: fn, 17, 16)
+    expected = js.successors.generate(5, nearer, *given, implementation="native").states
+    loop = compiled.build(lambda fn: fn, 17, 16)
     x, y = (np.copy(leaf) for leaf in points)
     loop(x, y, *goals, 0, 5)
     assert not np.array_equal(x, points.x)
     np.testing.assert_array_equal(x, expected.x)
     np.testing.assert_array_equal(y, expected.y)
-
-
-def test_sums_of_floats_move_points_alike(moved):
-    """The heuristic is written otherwise and weighs alike, so nothing changes."""
-    goals, points, expected = moved
-    nearer = Nearer(num_variables=2, side=17, load=16, in_floats=True)
-    given = jax.tree.map(jnp.asarray, (goals, points))
-    found = js.successors.generate(5, nearer, *given, implementation="xla")
-    np.testing.assert_array_equal(found.states.x, expected.x)
-    np.testing.assert_array_equal(found.states.y, expected.y)
 
 
 @pytest.mark.parametrize("in_floats", [False, True])
@@ -64,19 +43,6 @@ def test_the_heuristic_becomes_a_kernel(in_floats):
         return generation.run(setup, shared, states, None, None)
 
     assert obstacle(launch, *given) == ""
-
-
-def record(row, way, seconds, devices=1, in_a_program=()):
-    setting = runs.Setting(*row, way, devices)
-    return {
-        "experiment": "fang",
-        "instance": setting.name,
-        "seed": 0,
-        "settings": setting._asdict(),
-        "seconds": seconds,
-        "seconds_in_a_program": list(in_a_program),
-        "compile_seconds": 1.25,
-    }
 
 
 @pytest.fixture

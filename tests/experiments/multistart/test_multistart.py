@@ -91,20 +91,3 @@ def test_a_small_table_and_figure(tmp_path, monkeypatch, capsys):
     assert len(common.read(out)) == 4
     assert qap_multistart.main(["--report", str(out)]) == 0
     assert capsys.readouterr().out.splitlines()[-5:] == printed.splitlines()[-5:]
-
-
-@pytest.mark.slow
-def test_a_small_figure_and_targets(tmp_path, monkeypatch, capsys, data_dir):
-    """All models on one device; runs to the best known cost, and pictures of both."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    in_python(monkeypatch)
-    plot = tmp_path / "figure.png"
-    figure = ["--figure", "2", "--instances", "nug12", "--searches", "2", "--steps", "5"]
-    figure += ["--ways", "numba,iteration", "--plot", str(plot)]
-    aim = ["--targets", "nug12", "--runs", "2", "--seconds", "20"]
-    for flags in (figure, aim):
-        assert qap_multistart.main([*flags, "--data", str(data_dir)]) == 0
-    assert plot.stat().st_size > 1000
-    printed = capsys.readouterr().out
-    assert "iteration" in printed
-    assert "2/2" in printed

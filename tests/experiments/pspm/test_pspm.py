@@ -2,13 +2,10 @@
 
 import copy
 
-import pytest
-
 import jaxopt_search as js
 from experiments.common import Runs
 from experiments.pspm import __main__ as pspm
 from experiments.pspm import runs as pspm_runs
-from experiments.pspm import tables as pspm_tables
 from experiments.pspm.runs import SCHEMES, Cooling
 
 TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
@@ -43,22 +40,6 @@ def without_times(records):
         limit = record["settings"]["limit"]
         limit["max_seconds"] = limit["max_seconds"] is not None
     return records
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("table, num_kinds", [(3, 4)])
-def test_each_table_from_nothing(table, num_kinds, monkeypatch):
-    """Each run is made once, and the table stands with the instances or numbers of moves."""
-    monkeypatch.setattr(pspm, "MOVES", (4, 12))
-    runs = execute(plan(table))
-    keys = {(str(r["settings"]), r["instance"], r["seed"]) for r in runs.records}
-    assert len(keys) == len(runs.records)
-    kinds = [r for r in runs.records if r["settings"]["kind"] != "convergence"]
-    assert len(kinds) == len(INSTANCES) * 2 * num_kinds
-    text = pspm_tables.report(runs.records, tables=(table,))
-    assert f"Table {table}" in text
-    labels = [line.split()[0] for line in text.splitlines() if line]
-    assert set(labels) >= ({"4", "12"} if table == 4 else {i.name for i in INSTANCES})
 
 
 def test_an_interrupted_experiment_resumes(tmp_path, monkeypatch):

@@ -1,15 +1,10 @@
 """N-Queens compiled for one core: counting and annealing."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 from queens import slow_count
 
-from experiments import one_core
 from experiments.queens import compiled as compiled_queens
-
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
 
 def as_it_is(function):
@@ -25,28 +20,6 @@ def test_compiled_loops_count_attacks(evaluation):
         rows = [np.arange(n), np.zeros(n), *np.random.default_rng(n).integers(0, n, (5, n))]
         for row in rows:
             assert count(row.astype(np.int32)) == slow_count(row.astype(np.int32))
-
-
-@pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
-def test_numba_keeps_the_course_of_plain_loops():
-    """Of 300 steps of annealing with cooling, and of its counts."""
-    outcomes = []
-    for anneal, count in (
-        (
-            one_core.compiled(compiled_queens.build_annealer, "diagonals"),
-            one_core.compiled(compiled_queens.build_counter, "pairs"),
-        ),
-        (
-            compiled_queens.build_annealer(as_it_is, "pairs"),
-            compiled_queens.build_counter(as_it_is, "diagonals"),
-        ),
-    ):
-        queens = np.random.default_rng(3).permutation(30).astype(np.int32)
-        cooling = compiled_queens.Cooling(2.0, 0.5, 100)
-        end = anneal(queens, count(queens), -1, cooling, 0, 300, 77)
-        assert end[0] == slow_count(queens)
-        outcomes.append((end, queens.tolist()))
-    assert outcomes[0] == outcomes[1]
 
 
 def test_compiled_annealing_accepts_by_its_temperature():

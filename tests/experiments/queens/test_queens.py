@@ -39,20 +39,6 @@ def script(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.slow
-def test_a_run_of_all_schemes(script):
-    """Each is measured once per seed, and all count the same attacks."""
-    printed, runs = script("--figure", "4", "--sizes", "9,12", "--runs", "2")
-    schemes = {run["settings"]["scheme"] for run in runs}
-    compiled = {"numba", "numba_histogram"} if one_core.has_numba() else set()
-    assert schemes == {*nqueens.evaluation.SCHEMES, *compiled}
-    assert len(runs) == 2 * 2 * len(schemes)
-    assert len({(run["n"], run["seed"], run["attacks"]) for run in runs}) == 4
-    assert all(run["seconds"] > 0 for run in runs)
-    assert (printed[0][-2:], {row[0] for row in printed[1:]}) == (["9", "12"], schemes)
-    assert all(float(cell) > 0 for row in printed[1:] for cell in row[-2:])
-
-
 def test_a_run_of_threads(script):
     """The compiled loop, and each scheme by each number."""
     printed, runs = script("--figure", "3", "--sizes", "70", "--threads", "1,2")
@@ -86,26 +72,3 @@ def test_a_run_to_valid_placements(script, monkeypatch):
         ["8", "min_conflicts", "2/2"],
     ]
     assert all(0 < run["steps"] <= 8000 and run["seconds"] > 0 for run in runs)
-
-
-@pytest.mark.slow
-def test_a_run_for_a_set(script):
-    """Valid placements, as many as were asked for, as different as random ones."""
-    printed, runs = script("--set", "8", "--solutions", "12", "--distinct", "symmetry")
-    assert printed[1][:4] == ["8", "symmetry", "1", "12"]
-    assert (runs[0]["found"], runs[0]["valid"]) == (12, 12)
-    assert 0.75 < runs[0]["mean_difference"] < 1
-
-
-@pytest.fixture
-def measured(monkeypatch):
-    """What is measured, by its own clock: n**2 milliseconds."""
-    jobs = []
-
-    def measure(job, seed):
-        jobs.append((job.settings["scheme"], job.n))
-        return {"seconds": 1e-3 * job.n**2, "attacks": 0}
-
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
-    monkeypatch.setattr(runs_of, "measure", measure)
-    return jobs
