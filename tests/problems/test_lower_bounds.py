@@ -67,12 +67,6 @@ def test_bounds_that_are_reached():
     assert lower_bounds.of_assignments(ones, 2 * ones) == 50
 
 
-def test_large_instances_have_none():
-    """They would take long."""
-    assert js.tsp_from_coords(np.random.default_rng(0).random((1001, 2))).lower_bound() is None
-    assert js.qap(*np.ones((2, 201, 201), int)).lower_bound() is None
-
-
 @pytest.mark.parametrize("unit", [1, 1e-20, 1e20])
 def test_problems_count_in_full(unit):
     """Whatever the device counts in, from a matrix or coordinates, padded or not."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import PricedLabeling, labeling, random_graph
 from probes import refuses
-from ways import KERNEL, PORTABLE
+from ways import KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.successors import vectors
@@ -54,8 +54,7 @@ def test_all_forms_of_input_make_one_problem():
 FIXED = [[8, 2], [0, 1], [4, 0]]
 
 
-@pytest.mark.parametrize("name", ["tabu", "annealing", "swaps"])
-@pytest.mark.parametrize("has_weights", [False, True], ids=["ones", "weights"])
+@pytest.mark.parametrize(("name", "has_weights"), [("tabu", True), ("swaps", False)])
 def test_fixed_colors_and_weights_count(name, has_weights):
     """Costs are of the whole graph, whoever makes the steps; each search ends in its own cost."""
     matrix = random_graph(11, 0.6)
@@ -73,18 +72,12 @@ def test_fixed_colors_and_weights_count(name, has_weights):
     costs = [conflicts(matrix, whole) for whole in problem.host.own(colorings)]
     assert jax.jit(jax.vmap(problem.cost))(colorings).tolist() == costs
     assert [problem.host.cost(one) for one in colorings] == costs
-    states = [
-        js.run(5, problem, SEARCHES[name](), num_searches=3, max_steps=40, implementation=one)
-        for one in ("xla", *(PORTABLE if name == "tabu" else (KERNEL,)))
-    ]
-    for state in states[1:]:
-        chex.assert_trees_all_equal(states[0], state)
-    searches = states[0].searches
-    current = jax.vmap(problem.cost)(searches.representation.solution)
-    np.testing.assert_array_equal(current, searches.cost)
     initial = np.full(11, 2)
     initial[[8, 0, 4]] = 2, 1, 0
     result = js.solve(problem, SEARCHES[name](), 0, max_steps=60, initial=initial)
+    searches = result.state.searches
+    current = jax.vmap(problem.cost)(searches.representation.solution)
+    np.testing.assert_array_equal(current, searches.cost)
     assert result.x[[8, 0, 4]].tolist() == [2, 1, 0]
     assert result.fun == conflicts(matrix, result.x)
     if name == "tabu":
@@ -106,21 +99,11 @@ def test_random_graphs_of_a_kind_share_compiled_code():
         ([[0, 1], [2, 2], [0, 2]], {}, "graph[1] is (2, 2), expected two different vertices"),
         (PATH, {"num_vertices": 3}, "graph[2] is (2, 3), expected vertices 0 to 2"),
         ([[1, 2], [2, 3], [3, 1]], {"num_vertices": 3}, "counts vertices from 1"),
-        ([[0.0, 1.0]], {}, "graph has dtype float64, expected integers"),
-        ([0, 1], {}, "graph has shape (2,), expected (m, 2), edges, or (n, n)"),
-        ([], {}, "graph has no edges, expected num_vertices"),
         (np.eye(3, dtype=int), {}, "graph[0, 0] is 1, expected 0: no vertex"),
-        (np.triu(np.ones((3, 3), int), 1), {}, "graph[0, 1] is 1 and graph[1, 0] is 0"),
-        (2 * (1 - np.eye(3, dtype=int)), {}, "graph[0, 1] is 2, expected 0 or 1"),
-        (1 - np.eye(3, dtype=int), {"num_vertices": 4}, "num_vertices is 4, expected 3"),
         (PATH, {"weights": [1, 2]}, "weights has shape (2,), expected (3,)"),
-        (PATH, {"weights": [1, 0, 2]}, "weights has 0 to 2, expected 1 or more"),
         (PATH, {"fixed": [[4, 0]]}, "fixed has (4, 0), expected vertices 0 to 3"),
-        (PATH, {"fixed": [[1, 2]]}, "expected vertices 0 to 3 and colors 0 to 1"),
         (PATH, {"fixed": [[1, 0], [1, 1]]}, "fixed has a vertex twice"),
         (PATH, {"fixed": [[1, 0], [2, 0]]}, "fixed gives neighbors 1 and 2 one color"),
-        (PATH, {"fixed": [[0, 0], [1, 1], [2, 0], [3, 1]]}, "fixed has all vertices"),
-        (PATH, {"num_colors": 0}, "num_colors is 0, expected an integer from 1"),
         (PATH, {"num_colors": 2**30}, f"expected at most {(2**31 - 1) // 4} for 4 vertices"),
     ],
     ids=str,
@@ -147,29 +130,20 @@ SEARCHES = {
     "tabu": lambda: js.tabu_search(
         js.Guided(js.successors.ConflictsOnly()), tenure=(0, 3), tenure_per_cost=0.7
     ),
-    "annealing": lambda: js.simulated_annealing(
-        js.Guided(js.successors.ByDelta()), js.geometric(2.0, 0.9, 5), moves_per_search=3
-    ),
     "swaps": lambda: js.hill_climbing(js.SwapValues(), choose="first"),
-    "labels": lambda: js.tabu_search(js.Assign(), tenure=2, aspiration_age=9),
 }
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_kernel_native_and_xla_make_the_same_searches(name):
-    """Every state, bit for bit; of domains of several sizes, too."""
-    problem = js.graph_coloring(random_graph(11, 0.6), 3)
-    if name == "labels":
-        problem = labeling([3, 1, 4, 2, 3], PricedLabeling)
-    search = SEARCHES[name]()
-    assert not js.why_not_portable(problem, search)
-    states = [
+def test_domains_of_several_sizes_are_searched_in_kernels():
+    """Every state, bit for bit, of a problem of a user's own."""
+    problem = labeling([3, 1, 4, 2, 3], PricedLabeling)
+    search = js.tabu_search(js.Assign(), tenure=2, aspiration_age=9)
+    found, expected = (
         js.run(5, problem, search, num_searches=3, max_steps=40, implementation=one)
-        for one in ("xla", *(PORTABLE if name == "tabu" else (KERNEL,)))
-    ]
-    assert np.asarray(states[0].info.accepted).any()
-    for state in states[1:]:
-        chex.assert_trees_all_equal(states[0], state)
+        for one in (KERNEL, "xla")
+    )
+    assert np.asarray(found.info.accepted).any()
+    chex.assert_trees_all_equal(found, expected)
 
 
 def best_of_all(problem):
@@ -181,11 +155,10 @@ def best_of_all(problem):
 @pytest.mark.parametrize(
     "problem",
     [
-        js.graph_coloring(random_graph(7, 0.9, 1), 3),
         js.graph_coloring([], 1, num_vertices=1),
         labeling([3, 1, 4, 2]),
     ],
-    ids=["dense", "single", "in_full"],
+    ids=["single", "in_full"],
 )
 def test_tabu_search_ends_at_the_brute_force_optimum(problem):
     """Also where there is one coloring only, or moves are priced in full."""
@@ -299,25 +272,6 @@ def test_draws_follow_the_weights(kind):
         assert found < freedom + 7 * (2 * freedom) ** 0.5 + 10
 
 
-def test_the_draw_is_that_of_integers_without_bounds():
-    """Value by value as the law says, with Python integers; sums pass 32 bits."""
-    problem = js.graph_coloring(random_graph(4, 0.9, 2), 5)
-    solution = jnp.asarray([2, 0, 0, 1], jnp.int32)
-    weights = [0 if p == 2 else 2**31 + 2**28 * p for p in range(5)]
-    sums = list(itertools.accumulate(weights))
-    # The first 64 bits that lead past each sum, and the last that do not.
-    edges = [-(-(total << 64) // sums[-1]) - back for total in sums[:-1] for back in (0, 1)]
-    edges = [divmod(bits, 2**32) for bits in (0, 2**64 - 1, *edges)]
-    words = np.random.default_rng(1).integers(0, 2**32, (200, 2), np.uint32)
-    words = np.concatenate([np.array(edges, np.uint32), words])
-    first = jnp.zeros(len(words), jnp.uint32)
-    pair = tuple(jnp.asarray(column) for column in words.T)
-    move = proposals(js.Guided(Weighted()), problem, solution, (first, *pair))
-    for (high, low), value in zip(words.tolist(), np.asarray(move.value).tolist(), strict=True):
-        point = (high * 2**32 + low) * sums[-1] >> 64
-        assert value == sum(total <= point for total in sums)
-
-
 @functools.partial(jax.jit, static_argnums=0)
 def first_of(hood, problem, solution):
     def rank(entry, delta):
@@ -341,18 +295,6 @@ def test_what_has_no_weight_is_no_move():
     assert (int(found.keys[0]), int(found.number)) == (-1, 10)
 
 
-def test_guided_successors_are_proper_moves_for_generate():
-    """The heuristics also serve FANG's own successor function."""
-    problem = js.graph_coloring(random_graph(8, 0.5, 4), 3)
-    heuristic = js.successors.ConflictsOnly(num_variables=8, max_possibilities=3)
-    colorings = jax.vmap(problem.init)(jax.random.split(jax.random.key(0), 5))
-    states = js.types.Tallied(colorings, jax.vmap(problem.tally)(colorings))
-    made = js.successors.generate(0, heuristic, problem, states, num_successors=2)
-    after = made.states
-    chex.assert_trees_all_equal(after.tally, jax.vmap(problem.tally)(after.solution))
-    assert (np.asarray(after.solution) != np.repeat(colorings, 2, axis=0)).any()
-
-
 def test_weights_halve_with_each_so_much_cost():
     """With `halving` 3, three steps of the cost weigh alike, and the next three half of it."""
     deltas = jnp.arange(-5, 65, dtype=jnp.int32)
@@ -360,21 +302,3 @@ def test_weights_halve_with_each_so_much_cost():
     found = js.successors.ByDelta(halving=3).weight(None, rating, (jnp.int32(-5),))
     wanted = [2 ** (20 - min(more // 3, 20)) * (more != 5) for more in range(70)]
     assert found.tolist() == wanted
-
-
-@pytest.mark.parametrize(
-    ("problem", "heuristic", "text"),
-    [
-        (js.qubo([[0.5, 1.0], [1.0, 0.2]]), js.successors.ByDelta(), "QUBO with costs of float32"),
-        (
-            js.generalized_assignment([[1, 2], [2, 1]], [[1, 1], [1, 1]], [2, 2]),
-            js.successors.ConflictsOnly(),
-            "a GeneralizedAssignment, expected a GraphColoring for ConflictsOnly",
-        ),
-    ],
-    ids=["floats", "assignment"],
-)
-def test_guides_refuse_other_problems(problem, heuristic, text):
-    """By the name of the problem."""
-    with pytest.raises(TypeError, match=text):
-        js.solve(problem, js.simulated_annealing(js.Guided(heuristic), 1.0), 0, max_steps=1)

@@ -22,12 +22,11 @@ from scipy import optimize
 
 import jaxopt_search as js
 from jaxopt_search.backends import memory
-from jaxopt_search.problems.host import SAME
-from jaxopt_search.problems.qap.build import as_qap, qap
+from jaxopt_search.problems.qap.build import qap
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [1, 5])
 def test_cost_is_the_double_sum(n, kind):
     """On the device and on the host, with whatever stands on the diagonals."""
     flow, distance = matrices(n, kind)
@@ -57,7 +56,7 @@ def test_orientation_is_that_of_scipy():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("n", [2, 5])
 def test_swap_delta_is_the_change_in_cost(n, kind):
     """For every pair of facilities in both orders, equal ones included, from 20 assignments."""
     problem = qap(*matrices(n, kind))
@@ -70,7 +69,7 @@ def test_swap_delta_is_the_change_in_cost(n, kind):
         assert_same(found, costs_of(problem, after) - costs)
 
 
-@pytest.mark.parametrize(("kind", "lane"), [("symmetric", 0), ("diagonal", None), ("float", None)])
+@pytest.mark.parametrize(("kind", "lane"), [("symmetric", 0), ("float", None)])
 def test_swap_delta_is_portable(kind, lane):
     """A kernel computes the same delta from refs, for a lane or for several."""
     problem = qap(*matrices(9, kind))
@@ -86,10 +85,9 @@ def test_swap_delta_is_portable(kind, lane):
     check_everywhere(price, given, none, jax.jit(price)(given, none))
 
 
-@pytest.mark.parametrize("kind", ["symmetric", "diagonal", "float"])
-def test_wide_types_change_nothing(kind):
+def test_wide_types_change_nothing():
     """With 64-bit types and strict promotion on, costs and deltas are the same, dtypes included."""
-    problem, orders = qap(*matrices(5, kind)), all_assignments(5)[::9]
+    problem, orders = qap(*matrices(5, "float")), all_assignments(5)[::9]
     expected = costs_of(problem, orders), deltas_of(problem, orders)
     with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
         found = costs_of(problem, orders), deltas_of(problem, orders)
@@ -97,19 +95,17 @@ def test_wide_types_change_nothing(kind):
         assert_same(one, other)
 
 
-@pytest.mark.parametrize(("n", "kind"), [(3, "float"), (7, "symmetric")])
-def test_search_finds_the_brute_force_optimum(n, kind):
+def test_search_finds_the_brute_force_optimum():
     """Annealing with swaps ends at the best of all n! assignments, and reports its exact cost."""
-    flow, distance = matrices(n, kind)
-    problem = qap(flow, distance)
-    optimum = min(problem.host.cost(order) for order in all_assignments(n))
+    problem = qap(*matrices(7, "symmetric"))
+    optimum = min(problem.host.cost(order) for order in all_assignments(7))
     search = js.simulated_annealing(js.Swap(), js.geometric(1e4, 0.9, 20), moves_per_search=2)
     result = js.solve(problem, search, 0, num_searches=16, max_steps=2000)
     assert result.fun == optimum
     assert result.fun == problem.host.cost(result.x)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 30])
+@pytest.mark.parametrize("n", [1, 3, 30])
 def test_perturbed_assignments_stay_near(n):
     """Four facilities, or all where there are fewer, change places; every facility can be one."""
     problem = qap(*matrices(n, "symmetric"))
@@ -136,33 +132,6 @@ def test_instances_of_one_size_share_their_code(compiled):
         units.add(problem.device_units)
     assert len(units) == 3
     assert min(num_compiled) == max(num_compiled) > 0
-
-
-def test_states_go_in_and_out_in_full():
-    """Of an instance with an offset, `solve` takes and returns states as `init` makes them."""
-    flow, distance = matrices(5, "symmetric")
-    problem = qap(flow, distance + 10**9 * (1 - np.eye(5, dtype=int)))
-    search = js.simulated_annealing(js.Swap(), 10.0)
-    state = js.init(0, problem, search, num_searches=2)
-    result = js.solve(problem, search, state=state, max_steps=20)
-    assert result.problem.device_units == problem.device_units != SAME
-    assert result.state.best_cost == js.best(problem, search, result.state)[1]
-    assert result.state.best_cost == np.float32(result.fun)
-    assert js.solve(problem, search, state=result.state, max_steps=25).nit == 25
-
-
-def test_what_stands_for_a_qap():
-    """A QAP, an instance that was read, and two matrices; best-known costs go with them."""
-    flow, distance = matrices(4, "diagonal")
-    instance = js.datasets.instances.QAPInstance(
-        name="four", flow=flow, distance=distance, best_known=7
-    )
-    problem = as_qap(instance)
-    assert problem.host.best_known == 7
-    assert as_qap(problem) is problem
-    for other in (as_qap(flow, distance), as_qap(flow.tolist(), distance.tolist())):
-        np.testing.assert_array_equal(other.flow, flow.ravel())
-        np.testing.assert_array_equal(other.distance, distance.ravel())
 
 
 def test_there_may_be_more_locations_than_facilities():

@@ -3,7 +3,6 @@
 import csv
 import functools
 import itertools
-import re
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +20,8 @@ from qaps import (
 
 import jaxopt_search as js
 from jaxopt_search.datasets import readers
-from jaxopt_search.problems.bounds import Bounds, largest_swap, qap_bounds, qap_costs
-from jaxopt_search.problems.qap.build import as_qap, as_qaps, qap, qap_from_instance
+from jaxopt_search.problems.bounds import Bounds, largest_swap, qap_bounds
+from jaxopt_search.problems.qap.build import qap, qap_from_instance
 
 
 def largest_that_fits(flow, distance):
@@ -42,11 +41,10 @@ def assert_costs_differ_exactly(problem, exact, costs):
     assert [cost - costs[0] for cost in costs] == [cost - exact[0] for cost in exact]
 
 
-@pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "diagonal", "negative"])
-@pytest.mark.parametrize("seed", range(2))
-def test_costs_at_the_limits_of_int32(kind, seed):
+@pytest.mark.parametrize("kind", ["symmetric", "diagonal", "negative"])
+def test_costs_at_the_limits_of_int32(kind):
     """All assignments of 6 facilities, as dear as is accepted, and all swaps of some of them."""
-    flow, distance = matrices(6, kind, seed)
+    flow, distance = matrices(6, kind)
     distance = largest_that_fits(flow, distance)
     bounds = qap_bounds(flow, distance)
     assert bounds.high - bounds.low > 2**30
@@ -68,7 +66,7 @@ def test_costs_at_the_limits_of_int32(kind, seed):
 @pytest.mark.parametrize("kind", ["symmetric", "asymmetric", "diagonal", "negative"])
 def test_bounds_hold(kind):
     """No cost and no swap of a small instance exceeds what is said about it."""
-    for seed, n in itertools.product(range(30), (2, 3, 5)):
+    for seed, n in itertools.product(range(30), (3, 5)):
         flow, distance = matrices(n, kind, seed)
         problem, orders = qap(flow, distance), all_assignments(n)
         low, high, *_ = qap_bounds(flow, distance)
@@ -76,14 +74,6 @@ def test_bounds_hold(kind):
         assert low <= costs.min() <= costs.max() <= high
         deltas = np.asarray(deltas_of(problem, orders))
         assert abs(deltas).max() <= largest_swap(flow, distance)
-
-
-def test_bounds_of_large_entries():
-    """Bounds are exact where sums of products are beyond 64 bits."""
-    flow, distance = 2 * matrices(5, "asymmetric")
-    expected = [2**46 * bound for bound in qap_costs(flow, distance)]
-    assert expected[1] > 2**63
-    assert [*qap_costs(flow * 2**23, distance * 2**23)] == expected
 
 
 def test_range_of_costs_that_fits():
@@ -104,17 +94,6 @@ def test_deltas_that_fit(largest, is_fit):
         deltas = deltas_of(qap(flow, distance), all_assignments(2))
         assert deltas[0].tolist() == [0, largest, largest, 0]
         assert deltas[1].tolist() == [0, -largest, -largest, 0]
-
-
-def test_large_costs_close_together():
-    """Costs all beyond int32 are exact where their range fits."""
-    flow, distance = matrices(7, "asymmetric")
-    problem = qap(flow, distance + 10**9 * (1 - np.eye(7, dtype=int)))
-    assert problem.host.unit == 1
-    orders = all_assignments(7)[::17]
-    exact = [problem.host.cost(order) for order in orders]
-    assert min(exact) > 10**11
-    assert_costs_differ_exactly(problem, exact, costs_of(problem, orders))
 
 
 @functools.partial(jax.jit, static_argnames="num_swaps")
@@ -157,35 +136,21 @@ def check_qaplib_file(path, solution_cost):
     assert (int(costs[0]) + int(problem.offset) - solution_cost) % 2**32 == 0
 
 
-def solution_costs(data_dir):
-    with open(data_dir / "qaplib" / "best_known.csv", newline="") as file:
-        return {row["name"]: int(row["sln_cost"]) for row in csv.DictReader(file)}
-
-
-@pytest.mark.parametrize("name", ["esc16f", "lipa20a", "tai15b"])
-def test_some_qaplib_files(data_dir, name):
-    """Zero, asymmetric, and beyond int32 without an offset."""
-    check_qaplib_file(data_dir / "qaplib" / f"{name}.dat", solution_costs(data_dir)[name])
-
-
-@pytest.mark.slow
 def test_every_qaplib_file(data_dir):
-    """All files are accepted as they are; the smallest of each kind and tai100b are exact."""
-    costs, kinds = solution_costs(data_dir), {}
-    paths = list((data_dir / "qaplib").glob("*.dat"))
+    """All are accepted as they are; zero, asymmetric ones, and those beyond int32 are exact."""
+    with open(data_dir / "qaplib" / "best_known.csv", newline="") as file:
+        costs = {row["name"]: int(row["sln_cost"]) for row in csv.DictReader(file)}
+    paths = {path.stem: path for path in (data_dir / "qaplib").glob("*.dat")}
     assert len(paths) > 100
-    for path in paths:
-        instance, *_ = published(path, costs[path.stem])
-        kinds.setdefault(re.sub(r"\d+", "", path.stem), []).append((instance.n, path))
-    smallest = [min(found)[1] for found in kinds.values()]
-    for path in (*smallest, data_dir / "qaplib" / "tai100b.dat"):
-        check_qaplib_file(path, costs[path.stem])
+    for name, path in paths.items():
+        published(path, costs[name])
+    for name in ("esc16f", "lipa20a", "tai15b"):
+        check_qaplib_file(paths[name], costs[name])
 
 
-@pytest.mark.parametrize("name", ["tai100b"])
-def test_costs_beyond_int32_are_exact(data_dir, name):
+def test_costs_beyond_int32_are_exact(data_dir):
     """Where int32 holds costs only relative to one, results, targets and resuming are exact."""
-    instance = js.datasets.load(name, data_dir=data_dir)
+    instance = js.datasets.load("tai100b", data_dir=data_dir)
     problem = qap_from_instance(instance)
     assert problem.host.offset
     search = js.simulated_annealing(js.Swap(), js.geometric(1e7, 0.9, 100), moves_per_search=4)
@@ -196,36 +161,3 @@ def test_costs_beyond_int32_are_exact(data_dir, name):
     assert run(max_steps=300, target=result.fun).success
     assert not run(max_steps=300, target=result.fun - 1).success
     assert run(state=result.state, max_steps=350).fun <= result.fun
-
-
-def test_unit_and_offset_together():
-    """Entries in multiples of a large number, with costs far from 0: exact all the same."""
-    generator = np.random.default_rng(0)
-    flow = generator.integers(0, 99, (6, 6)) * 10**10
-    distance = (generator.integers(0, 99, (6, 6)) + 10**8) * (1 - np.eye(6, dtype=int))
-    problem = qap(flow, distance)
-    assert problem.host.unit > 1
-    assert problem.host.offset
-    run = functools.partial(
-        js.solve, problem, js.simulated_annealing(js.Swap(), 100.0), 0, num_searches=4
-    )
-    result = run(max_steps=300)
-    expected = flow.astype(object) * distance.astype(object)[np.ix_(result.x, result.x)]
-    assert result.fun == expected.sum()
-    assert run(max_steps=300, target=result.fun).success
-
-
-def test_exactness_is_given_up_on_request():
-    """However an instance is handed in, also among several."""
-    flow = 10**6 * (np.arange(49).reshape(7, 7) ** 2 % 50) + 1
-    instance = js.datasets.QAPInstance(name="", flow=flow, distance=flow)
-    with pytest.raises(ValueError, match="use dtype='float32' for inexact costs"):
-        as_qap(instance)
-    found = [as_qap(flow, flow, dtype="float32"), as_qap(instance, dtype="float32")]
-    for problem in (
-        found + as_qaps([flow], [flow], "float32") + as_qaps([instance], None, "float32")
-    ):
-        assert problem.flow.dtype == np.float32
-        assert problem.host.cost(np.arange(7)) == pytest.approx(float((flow * flow).sum()))
-    with pytest.raises(ValueError, match="dtype is given with a QAP, expected None"):
-        as_qap(found[0], dtype="float32")

@@ -16,13 +16,11 @@ from jaxopt_search.backends import obstacle
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
 
-slow = functools.partial(pytest.param, marks=pytest.mark.slow)
-
 ON_THREADS = [
-    *(("threads", {"num_threads": count}) for count in (1, 2, 40)),
-    *(("range_reduce", {"num_threads": count}) for count in (1, 2, 40)),
+    *(("threads", {"num_threads": count}) for count in (1, 40)),
+    *(("range_reduce", {"num_threads": count}) for count in (1, 40)),
     *(("fork_join", {"threshold": threshold}) for threshold in (3, 1000)),
-    *(("fork_join", {"threshold": 1, "num_threads": count}) for count in (1, 2, 5)),
+    ("fork_join", {"threshold": 1, "num_threads": 5}),
 ]
 
 
@@ -52,7 +50,7 @@ def expected(n):
     [
         (name, n)
         for name in evaluation.SCHEMES
-        for n in ((5,) if name in host.HOST else (1, 2, 5, 100))
+        for n in ((5,) if name in host.HOST else (1, 5, 100))
     ],
 )
 def test_all_schemes_count_the_same(name, n):
@@ -62,9 +60,8 @@ def test_all_schemes_count_the_same(name, n):
     assert counts.tolist() == expected(n)
 
 
-@pytest.mark.parametrize("n", [32, 33])
 @pytest.mark.parametrize(
-    ("lanes", "rows", "columns"), [(1, 8, 4), (100, 4, 9), (500, 100, 16)], ids=str
+    ("lanes", "rows", "columns", "n"), [(1, 8, 4, 32), (100, 4, 9, 33), (500, 100, 16, 33)], ids=str
 )
 def test_parts_of_what_is_compared_change_no_count(monkeypatch, lanes, rows, columns, n):
     """Many parts, whole or not, though a device's own size takes them all at once."""
@@ -80,7 +77,7 @@ def test_parts_of_what_is_compared_change_no_count(monkeypatch, lanes, rows, col
 @pytest.mark.parametrize(("name", "options"), ON_THREADS, ids=str)
 def test_options_change_no_count_on_the_host(name, options):
     """Neither the size of a task nor the number of threads, more than rows included."""
-    for n in (1, 2, 3, 4, 8, 33, 100, 257):
+    for n in (1, 2, 3, 33, 100):
         assert [host.HOST[name](row, **options) for row in placements(n)] == expected(n)
     assert js.attacking_pairs(placements(n)[:2], name, **options).tolist() == expected(n)[:2]
 
@@ -93,7 +90,7 @@ def test_counts_of_threads_beyond_32_bits(monkeypatch):
     assert evaluation.as_python(jax.vmap(count)(queens)).tolist() == [5 * 2**40 + 3] * 2
 
 
-@pytest.mark.parametrize("threshold", [1, 7, 100, 8192])
+@pytest.mark.parametrize("threshold", [7, 8192])
 def test_sizes_of_subtasks_change_no_count(threshold):
     """Tiles of one column, of some, and of more than there are."""
     counts = js.attacking_pairs(placements(257), "subtasks", threshold=threshold)
@@ -101,11 +98,10 @@ def test_sizes_of_subtasks_change_no_count(threshold):
 
 
 @pytest.mark.parametrize("name", ["fine_pairs", "fine_index"])
-@pytest.mark.parametrize("n", [97, 2896, 2897])
-def test_lanes_of_pairs_at_larger_sizes(name, n):
-    """One part of the list, one that is full, and then a row more."""
-    for queens in (np.random.default_rng(n).permutation(n), np.arange(n) // 2):
-        assert js.attacking_pairs(queens, name) == host.threads(queens, 1)
+def test_lanes_of_pairs_at_larger_sizes(name):
+    """One part of the list that is full, and then a row more."""
+    queens = np.arange(2897) // 2
+    assert js.attacking_pairs(queens, name) == host.threads(queens, 1)
 
 
 def test_counts_beyond_32_bits():
@@ -143,43 +139,6 @@ def test_schemes_are_traced_like_any_function(name):
     assert evaluation.as_python(looped).ravel().tolist() == expected(33)[:12]
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        *((name, {}) for name in ("serial", "threads", "coarse", "histogram")),
-        ("fine_pairs", {}),
-        ("fine_index", {}),
-        ("subtasks", {"threshold": 5}),
-        ("fork_join", {"threshold": 5, "num_threads": 2}),
-        ("range_reduce", {"num_threads": 2}),
-    ],
-)
-def test_equal_schemes_are_traced_once(name, options):
-    """So are problems of one size with equal schemes; others are traced again."""
-    traces = []
-
-    @jax.jit
-    def count(scheme, problem, queens):
-        traces.append(1)
-        return portable_counts.add(scheme(queens), portable_counts.of(problem.cost(queens)))
-
-    def twice(**given):
-        scheme, problem = evaluation.scheme(name, 9, **given), js.nqueens(9, name, **given)
-        return evaluation.as_python(count(scheme, problem, jnp.arange(9, dtype=jnp.int32)))
-
-    assert twice(**options) == twice(**dict(reversed(options.items()))) == 2 * 36
-    assert len(traces) == 1
-    if options:
-        assert twice(**(options | {next(iter(options)): 6})) == 2 * 36
-        assert len(traces) == 2
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 10])
-def test_the_list_holds_every_pair_once(n):
-    pairs = np.asarray(device.pair_list(n)).reshape(2, -1).T.tolist()
-    assert sorted(pairs) == [[i, j] for i in range(n) for j in range(i + 1, n)]
-
-
 def test_the_list_of_pairs_fits_or_is_refused():
     """136 pairs of 8 bytes: a byte less is too little; by default 2 GiB are the limit."""
     assert evaluation.list_bytes(17) == 1088
@@ -195,23 +154,17 @@ def test_the_list_of_pairs_fits_or_is_refused():
     ("name", "options", "text"),
     [
         ("brute", {}, "evaluation is 'brute', expected one of serial, threads"),
-        (None, {}, "evaluation is None"),
         ("serial", {"threshold": 3}, "'serial' has no option 'threshold', expected no option"),
         ("fork_join", {"size": 3}, "no option 'size', expected threshold, num_threads"),
         ("threads", {"num_threads": 0}, "num_threads is 0, expected an integer from 1 up"),
-        ("subtasks", {"threshold": None}, "threshold is None"),
-        ("fine_pairs", {"max_bytes": 0}, "max_bytes is 0"),
     ],
 )
 def test_unknown_schemes_and_options_are_refused(name, options, text):
     """By name, wherever they are given."""
-    for refused in (
-        lambda: evaluation.scheme(name, 5, **options),
-        lambda: js.attacking_pairs(np.arange(5), name, **options),
-        lambda: js.nqueens(5, name, **options),
-    ):
-        with refuses(ValueError, text):
-            refused()
+    with refuses(ValueError, text):
+        js.attacking_pairs(np.arange(5), name, **options)
+    with refuses(ValueError, text):
+        js.nqueens(5, name, **options)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +174,6 @@ def test_unknown_schemes_and_options_are_refused(name, options, text):
         ([0, 2], "expected [n] or [B, n] integers from 0 to n - 1"),
         ([0, -1], "integers from 0 to n - 1"),
         (np.array([0, 2**63], np.uint64), "dtype uint64"),
-        (np.zeros((2, 2, 2), int), "shape (2, 2, 2)"),
         ([], "shape (0,)"),
     ],
 )
@@ -230,7 +182,7 @@ def test_what_is_no_placement_is_refused(queens, text):
         js.attacking_pairs(queens)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
 def test_placements_of_any_integers(dtype):
     """Diagonals beyond the range of the input's type are no others; no placement has no count."""
     queens = placements(100).astype(dtype)
@@ -238,9 +190,7 @@ def test_placements_of_any_integers(dtype):
     assert js.attacking_pairs(queens[:0]).tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("n", "length"), [(5, 7), (256, 128), (300, None), slow(1, None), slow(255, 64)]
-)
+@pytest.mark.parametrize(("n", "length"), [(1, None), (5, 7), (255, 64)])
 def test_the_kernel_counts_the_same(n, length):
     """Pieces of less than a tile, of some tiles, and of all queens behind."""
     count = functools.partial(
@@ -250,9 +200,7 @@ def test_the_kernel_counts_the_same(n, length):
     assert evaluation.as_python(found).tolist() == expected(n)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("coarse", {}), ("subtasks", {"threshold": 100}), ("subtasks", {})]
-)
+@pytest.mark.parametrize(("name", "options"), [("coarse", {}), ("subtasks", {"threshold": 100})])
 def test_a_gpu_counts_in_a_kernel(name, options):
     """Up to the sums of two coordinates that float32 holds; XLA runs beyond."""
     for n, is_kernel in ((1000, True), (2**22, True), (2**22 + 1, False)):

@@ -9,7 +9,6 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.datasets import distances as metrics
-from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import build
 from jaxopt_search.problems.tsp.build import is_computable
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE
@@ -91,7 +90,7 @@ def test_every_tsplib_file_that_can_be_computed_is(data_dir):
     assert num_computed >= 45
 
 
-@pytest.mark.parametrize("name", ["burma14", "att48", "gr17", "rd100", "dsj1000", "d493", "lin318"])
+@pytest.mark.parametrize("name", ["burma14", "att48", "gr17", "rd100", "dsj1000"])
 def test_tours_of_tsplib_files_cost_what_the_host_says(data_dir, name):
     """GEO, ATT, EXPLICIT, fractional, CEIL_2D and plain instances, from both kinds of storage."""
     instance = js.datasets.load(name, data_dir=data_dir)
@@ -99,7 +98,12 @@ def test_tours_of_tsplib_files_cost_what_the_host_says(data_dir, name):
     for storage in ("auto", "matrix"):
         problem = js.tsp_from_instance(instance, storage=storage)
         expected = instance.tour_length(tour)
-        assert int(problem.cost(jnp.asarray(tour))) == expected == problem.host.cost(tour)
+        assert int(cost_of(problem, tour)) == expected == problem.host.cost(tour)
+
+
+@jax.jit
+def cost_of(problem, tour):
+    return problem.cost(tour)
 
 
 def test_storage_changes_no_distance():
@@ -122,7 +126,7 @@ def test_float_coordinates_far_from_the_origin_keep_their_precision():
     for storage in ("matrix", "coordinates"):
         far = js.tsp_from_coords(coords + 1e7, storage=storage)
         near = js.tsp_from_coords(coords, storage=storage)
-        np.testing.assert_allclose(far.cost(tour), near.cost(tour), rtol=1e-5)
+        np.testing.assert_allclose(cost_of(far, tour), cost_of(near, tour), rtol=1e-5)
 
 
 def test_a_matrix_of_euclidean_distances_is_whole():
@@ -148,37 +152,6 @@ def test_coordinates_that_float32_cannot_round_go_through_a_matrix():
             js.tsp_from_coords(coords, metric="EUC_2D", storage="coordinates")
 
 
-def test_a_common_divisor_brings_large_integers_into_range():
-    """Distances of 1e9 that share the factor 10**7 are solved exactly, in their own units."""
-    distances = np.random.default_rng(0).integers(1, 100, (6, 6)) * 10**7
-    problem = js.tsp(distances)
-    assert problem.host.unit % 10**7 == 0
-    search = js.simulated_annealing(js.Relocate(), js.geometric(50.0, 0.98, 5))
-    orders = [np.array([0, *order]) for order in itertools.permutations(range(1, 6))]
-    optimum = min(int(distances[order, np.roll(order, -1)].sum()) for order in orders)
-    result = js.solve(problem, search, 0, num_searches=8, max_steps=2000, target=optimum)
-    assert (result.fun, result.success, int(result.costs.min())) == (optimum, True, optimum)
-    below = js.solve(problem, search, 0, num_searches=8, max_steps=200, target=optimum - 1)
-    assert not below.success
-
-
-def test_start_solutions_near_another():
-    """A double bridge gives a permutation with at most three new edges, and mostly a new one."""
-    tour = jnp.arange(12, dtype=jnp.int32)[::-1]
-    keys = jax.random.split(jax.random.key(0), 200)
-    moved = np.asarray(jax.vmap(lambda key: permutation.exchange_segments(key, tour))(keys))
-    np.testing.assert_array_equal(np.sort(moved, axis=1), np.broadcast_to(np.arange(12), (200, 12)))
-    edges = {
-        frozenset(edge) for edge in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)
-    }
-    changed = [
-        sum(frozenset(edge) not in edges for edge in zip(row, np.roll(row, -1), strict=True))
-        for row in moved.tolist()
-    ]
-    assert max(changed) == 3
-    assert np.mean(np.array(changed) > 0) > 0.5
-
-
 @pytest.mark.parametrize(
     ("metric", "expected"), [("MAN_2D", [3, 8, 6]), ("MAX_2D", [3, 5, 3]), ("HAVERSINE", None)]
 )
@@ -188,15 +161,14 @@ def test_rules_that_take_a_matrix(metric, expected):
     problem = js.tsp_from_coords(xy, metric=metric)
     found = [int(problem.distance(*map(jnp.int32, pair))) for pair in ((0, 1), (0, 2), (1, 2))]
     assert found == (expected or [10007, 10007, 10007])
-    assert js.solve_tsp(xy, metric=metric, max_steps=1).fun == pytest.approx(
-        sum(expected) if expected else 3 * 6371.0088 * np.pi / 2
-    )
+    assert problem.host.cost(np.arange(3)) == (sum(expected) if expected else 30021)
 
 
 def test_places_in_space():
     """A cube's corners are a tour of eight edges."""
     corners = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]
-    assert js.solve_tsp(corners, metric="EUCLID", max_steps=200).fun == 8
+    problem = build.as_tsp(corners, metric="EUCLID")
+    assert problem.host.cost(np.array([0, 1, 3, 2, 6, 7, 5, 4])) == 8
 
 
 def test_degrees_begin_with_the_latitude():
@@ -208,32 +180,8 @@ def test_degrees_begin_with_the_latitude():
 def test_edges_may_be_missing():
     """None, NaN and infinity are no edges, if the user says so; the way out is named."""
     gaps = [[0, 1, None, 4], [1, 0, 2, np.nan], [np.inf, 2, 0, 3], [4, None, 3, 0]]
-    result = js.solve_tsp(gaps, forbidden="inf", max_steps=20)
-    assert (result.fun, result.feasible) == (10, True)
+    problem = build.as_tsp(gaps, forbidden="inf")
+    assert problem.host.cost(np.arange(4)) == 10 and problem.host.is_feasible(np.arange(4))
+    assert not problem.host.is_feasible(np.array([0, 2, 1, 3]))
     with pytest.raises(ValueError, match=r"distance\[0,2\] is NaN, .*forbidden='inf'"):
         js.solve_tsp(gaps, max_steps=1)
-
-
-class Frame:
-    """A table of pandas with a column of names, as far as it is asked."""
-
-    shape = (4, 3)
-
-    def __init__(self, numbers):
-        self._numbers = numbers
-
-    def select_dtypes(self, kind):
-        assert kind == "number"
-        return self
-
-    def to_numpy(self, na_value):
-        return np.array(
-            [[na_value if one is None else one for one in row] for row in self._numbers]
-        )
-
-
-def test_tables_have_columns_of_numbers():
-    """Of a frame with names, coordinates are the other two columns; what is missing is told."""
-    with pytest.raises(ValueError, match=r"coords\[3,1\] is NaN"):
-        js.tsp_from_coords(Frame([[0, 0], [3, 0], [3, 4], [0, None]]))
-    assert js.solve_tsp(Frame([[0, 0], [3, 0], [3, 4], [0, 4]]), max_steps=10).fun == 14
