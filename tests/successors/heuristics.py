@@ -40,8 +40,7 @@ class Table(Noting):
     Attributes:
       weights: [num_variables, max_possibilities] uint32.
       counts: [num_variables] int32, possibilities of each variable, before clipping.
-      rating: what `rate` returns: "uint32", "int32" (weights below 2**31), "float32" (below 2**24)
-        or "pair" of the halves of a word.
+      rating: what `rate` returns: "uint32", or "pair" of the halves of a word.
     """
 
     weights: Any
@@ -62,12 +61,12 @@ class Table(Noting):
         weight = jnp.where(weight == 0, weight, weight + more)
         if self.rating == "pair":
             return {"low": weight & jnp.uint32(0xFFFF), "high": weight >> jnp.uint32(16)}
-        return weight.astype(self.rating)
+        return weight
 
     def weight(self, problem, rating, aggregates):
         if self.rating == "pair":
             return (rating["high"] << jnp.uint32(16)) | rating["low"]
-        return rating if self.rating == "int32" else rating.astype(jnp.uint32)
+        return rating
 
     def before_state(self, problem, state, where):
         state = state._replace(last=jnp.where(where, state.last + problem.step, state.last))
@@ -133,21 +132,6 @@ def table(weights, counts=None, kind=Table, **options):
         max_possibilities=weights.shape[1],
         **options,
     )
-
-
-@_register
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class AllDifferent(Table):
-    """A `Table` of variables that must differ."""
-
-    def rate(self, problem, state, variable, possibility):
-        weight = memory.load(self.weights, (variable, possibility))
-        return jnp.where(memory.load(state.used, possibility) == 0, weight, jnp.uint32(0))
-
-    def assign(self, problem, state, variable, possibility, where):
-        count = memory.load(state.used, possibility) + jnp.int32(1)
-        state = state._replace(used=memory.store(state.used, possibility, count, where))
-        return super().assign(problem, state, variable, possibility, where)
 
 
 @jax.tree_util.register_static

@@ -100,9 +100,7 @@ def mark(self, problem, state, *rest):
 
 
 LATE = {
-    "before a state": [{"before_state": mark, "bad": entry(2, 7, 1)}],
     "before a variable": [{"before_variable": mark, "bad": entry(2, 7, 1)}],
-    "after a value in the middle": [{"bad": entry(0, 1, 1)}],
     "after two variables": [{}, {"after_variable": mark}, {"bad": entry(2, 7, 1)}],
     "once it is activated": [
         {

@@ -25,7 +25,6 @@ def aggregating():
 
 
 CASES = {
-    "recomputed": (plain, parts.ALONE, "xla", "recomputed"),
     "aggregates": (aggregating, (), "xla", "stored"),
     "one after the other": (plain, parts.ALONE, "native", "stored"),
 }

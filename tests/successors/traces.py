@@ -24,7 +24,7 @@ class State(NamedTuple):
 
     Attributes:
       values: [total] int32, the possibility of each variable of all types, or why it has none.
-      used: [values] int32, how many variables have each value; only `AllDifferent` counts them.
+      used: [variables] int32, the switches of `Switching`.
       last: [] int32, a number that assignments change and ratings may look at.
       trace: [] uint32, all events in their order.
     """
