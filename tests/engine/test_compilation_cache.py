@@ -70,20 +70,16 @@ def keep_anew(number):
     return float(program(jax.device_put(np.float32(2))))
 
 
-def test_small_programs_are_kept(tmp_path):
-    """Twice the same call changes nothing more."""
+def test_small_programs_are_kept(tmp_path, monkeypatch):
+    """In a private folder, or the given one; twice the same call changes nothing more."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    default = tmp_path / "jaxopt_search" / "programs"
+    assert js.enable_compilation_cache() == default and default.stat().st_mode & 0o777 == 0o700
     for _ in range(2):
         assert js.enable_compilation_cache(tmp_path / "new") == tmp_path / "new"
         assert settings() == [str(tmp_path / "new"), 0, -1]
         compile_anew(3)
         assert len(files(tmp_path / "new")) == 1
-
-
-def test_the_default_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    expected = tmp_path / "jaxopt_search" / "programs"
-    assert js.enable_compilation_cache() == expected
-    assert expected.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_users_folder_stays(tmp_path):

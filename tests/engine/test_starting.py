@@ -3,20 +3,17 @@
 import jax
 import numpy as np
 import pytest
-from cases import coords_tsp, matrix_tsp, small_qap
+from cases import matrix_tsp, small_qap
 
 import jaxopt_search as js
 from jaxopt_search.engine import fingerprints, starting
 
-TOUR = coords_tsp(9)
 RUNS = {
-    "annealing": (TOUR, js.simulated_annealing(js.two_opt(TOUR), 5.0)),
     "float costs": (
         matrix_tsp(6, dtype=np.float64),
         js.hill_climbing(js.FullEvaluation(js.Swap())),
     ),
     "padded": (small_qap(9).padded(), js.tabu_search(js.SwapTable(), ties="random")),
-    "islands": (small_qap(9), js.genetic(crossover="pmx", population_size=4)),
 }
 
 

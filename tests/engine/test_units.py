@@ -10,12 +10,10 @@ import jaxopt_search as js
 from jaxopt_search.problems.host import Units
 
 RNG = np.random.default_rng(0)
-FLOW, DISTANCE = RNG.integers(3000, 3400, (10, 10)), RNG.integers(20_000, 22_000, (10, 10))
 LENGTHS = RNG.integers(1, 100, (9, 9))
 LENGTHS = LENGTHS + LENGTHS.T
 CASES = {
     "what lengths share": lambda: js.tsp(LENGTHS + 1e6 + 0.25),
-    "an offset": lambda: js.qap(FLOW, DISTANCE),
     "a unit of terms": lambda: js.qubo(RNG.integers(-9, 9, (12, 12)) * 10**10),
 }
 
