@@ -69,25 +69,6 @@ def test_broadcast_puts_every_search_on_the_best_solution():
     np.testing.assert_array_equal(jax.vmap(search.best_cost)(after), np.full(5, before.min()))
 
 
-def test_ring_leaves_the_better_search_alone():
-    """A search whose predecessor is no better keeps its current solution, bit for bit."""
-    problem, search, state = states_and_tours()
-    after, ancestor = apply(js.ring(every=1), problem, search, state)
-    costs = jax.vmap(search.best_cost)(state.searches)
-    donors = js.ring(every=1).donors(None, costs, jnp.int32(5))
-    assert 0 < int((donors < 0).sum()) < 5
-    for index, donor in enumerate(donors.tolist()):
-        own, new = (
-            jax.tree.map(lambda leaf, index=index: leaf[index], states)
-            for states in (state.searches, after)
-        )
-        assert int(ancestor[index]) == (index if donor < 0 else donor)
-        if donor < 0:
-            chex.assert_trees_all_equal(own, new)
-        else:
-            assert int(new.cost) == int(costs[donor])
-
-
 def test_exchanges_come_every_given_number_of_steps():
     """A run with an exchange every 7 steps is runs of 7 steps with an exchange between."""
     problem, search, _ = states_and_tours()
@@ -112,14 +93,17 @@ def test_groups_are_independent_runs():
     chex.assert_trees_all_equal(alone.searches, first)
 
 
-@pytest.mark.parametrize("every", [0, -1, 1.5, 2**31])
-def test_periods_are_checked(every):
+def test_settings_are_checked():
     """A period is a positive int32."""
-    for rule in (js.broadcast_best, js.ring, functools.partial(js.resample, 1.0)):
-        with pytest.raises(ValueError, match=f"every is {every}, expected an integer from 1"):
-            rule(every=every)
+    for rule in (js.broadcast_best, js.ring, functools.partial(js.resample, 1.0), js.recombine):
+        for every in (0, 1.5, 2**31):
+            with pytest.raises(ValueError, match=f"every is {every}, expected an integer from 1"):
+                rule(every=every)
     with pytest.raises(ValueError, match="group_size is 0, expected"):
         js.broadcast_best(every=1, group_size=0)
+    for options in ({"share": 1.5}, {"share": -0.1}, {"alike": 2}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            js.recombine(every=5, **options)
 
 
 def stream_at(counter, seed=1):
@@ -221,9 +205,3 @@ def test_what_starts_anew_is_random_and_the_best_is_kept():
     assert len(np.unique(bests[1:], axis=0)) == 5
     np.testing.assert_array_equal(ancestor[1:], np.arange(1, 6))
     np.testing.assert_array_equal(after.now[1:], 0)
-
-
-@pytest.mark.parametrize("options", [{"share": 1.5}, {"share": -0.1}, {"alike": 2}, {"every": 0}])
-def test_settings_of_recombination_are_checked(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
-        js.recombine(**{"every": 5} | options)
