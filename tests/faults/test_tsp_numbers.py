@@ -86,6 +86,15 @@ def test_what_all_tours_share_drowns_no_difference(kind, is_symmetric, unit):
     assert problem.host.in_full(meets.item()) / unit - shared == pytest.approx(best, abs=1e-4)
 
 
+@pytest.mark.parametrize("storage", ["coordinates", "matrix"])
+def test_one_far_city_drowns_no_difference(storage):
+    """Its distances, a million times as long as the others, are left out of float32."""
+    points = np.concatenate([PLACES[:6] + 1e6, [[0, 0]]])
+    problem = js.tsp_from_coords(points, storage=storage)
+    result = js.solve(problem, annealing(0.05), 0, max_steps=400, num_searches=8)
+    assert result.fun == pytest.approx(shortest(distances_of(points)), abs=1e-6, rel=0)
+
+
 def test_forbidden_edges_next_to_a_shared_number():
     """What all tours share is found next to infinities, and no tour uses one."""
     own = distances_of(PLACES)

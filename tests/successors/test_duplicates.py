@@ -88,3 +88,4 @@ def test_wide_and_narrow_types_are_compared_whole():
         assert js.successors.duplicates(wide).tolist() == [False, False, True, True]
     narrow = jnp.asarray([-1, 127, -1], jnp.int8)
     assert js.successors.duplicates(narrow).tolist() == [False, False, True]
+    assert js.successors.duplicates(narrow[:0]).tolist() == []

@@ -302,3 +302,18 @@ def test_weights_halve_with_each_so_much_cost():
     found = js.successors.ByDelta(halving=3).weight(None, rating, (jnp.int32(-5),))
     wanted = [2 ** (20 - min(more // 3, 20)) * (more != 5) for more in range(70)]
     assert found.tolist() == wanted
+
+
+def test_guides_refuse_what_they_do_not_fit():
+    """Other problems, and sizes by which values would be left out or made up in silence."""
+    problem, colors = js.graph_coloring([[0, 1], [2, 3]], 3), jnp.zeros((1, 4), jnp.int32)
+    states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+    for sizes, text in (((5, 3), "num_variables is 5"), ((4, 2), "max_possibilities is 2")):
+        with pytest.raises(ValueError, match=text):
+            js.successors.generate(0, js.successors.ByDelta(*sizes), problem, states)
+    qubo, search = js.qubo([[0.5, 1.0], [1.0, 0.2]]), js.simulated_annealing
+    with pytest.raises(TypeError, match="costs of float32, expected int32 for ByDelta"):
+        js.solve(qubo, search(js.Guided(js.successors.ByDelta()), 1.0), 0, max_steps=1)
+    with pytest.raises(TypeError, match="expected a GraphColoring for ConflictsOnly"):
+        guide = js.Guided(js.successors.ConflictsOnly())
+        js.solve(js.qubo([[1, 2], [0, 3]]), search(guide, 1.0), 0, max_steps=1)
