@@ -1,7 +1,8 @@
 """The two parallel models of the paper for tabu search on the QAP, over the library's public parts.
 
-Both make the library's searches, step for step. Neither is a way to run anything fast: the paper
-gives each search a thread of a GPU, and here a move, or a search, is an operation of XLA.
+Both make the library's searches, step for step. The paper gives each search a thread of a GPU, and
+so does the algorithmic level in a kernel; by XLA it is an operation over all searches for each
+move. The iteration level is no way to run anything fast: a move is a part of an operation of XLA's.
 """
 
 import functools
@@ -13,9 +14,11 @@ import jax.numpy as jnp
 from jax import lax
 
 import jaxopt_search as js
-from jaxopt_search.backends import random
+from jaxopt_search import backends
+from jaxopt_search.backends import memory, random
 
 _ASPIRED, _ALLOWED, _FORBIDDEN = range(3)
+_THREADS = 32  # of a block
 
 
 class Found(NamedTuple):
@@ -46,32 +49,86 @@ def iteration(problem: js.QAP, search: Any, state: js.RunState, num_steps: Any) 
     return lax.map(run_one, {name: getattr(state, name) for name in of_each})
 
 
-@jax.jit
 def algorithmic(
-    flow: jax.Array, distance: jax.Array, starts: jax.Array, key: random.Key, num_steps: Any
+    flow: jax.Array,
+    distance: jax.Array,
+    starts: jax.Array,
+    key: random.Key,
+    num_steps: Any,
+    implementation: str = "xla",
 ) -> Found:
     """Algorithmic level: searches side by side, each of which prices one move after the other.
 
     Args:
       flow, distance: [n, n] int32.
-      starts: [S, n] assignments.
+      starts: [S, n] int32 assignments.
       key: of the run.
       num_steps: of each search.
+      implementation: `"xla"`, or a kernel's: then a thread of its own makes each search.
     """
-    keys = random.search_key(key, lax.iota(jnp.uint32, len(starts)), jnp.uint32(0))
-    run_one = functools.partial(_tabu_search, flow, distance, num_steps)
-    return jax.vmap(run_one)(starts, keys)
+    arguments = flow, distance, starts, key, num_steps
+    return (
+        _alike(*arguments) if implementation == "xla" else _by_threads(*arguments, implementation)
+    )
+
+
+@jax.jit
+def _alike(
+    flow: jax.Array, distance: jax.Array, starts: jax.Array, key: random.Key, num_steps: Any
+) -> Found:
+    run_one = functools.partial(_tabu_search, flow, distance, key, num_steps)
+    return jax.vmap(run_one)(starts, lax.iota(jnp.int32, len(starts)))
+
+
+@functools.partial(jax.jit, static_argnums=5)
+def _by_threads(
+    flow: jax.Array,
+    distance: jax.Array,
+    starts: jax.Array,
+    key: random.Key,
+    num_steps: Any,
+    implementation: str,
+) -> Found:
+    """Makes as many searches in a block as it has threads."""
+    (number, n), threads = starts.shape, _THREADS
+    num_blocks = -(-number // threads)
+
+    def search(read: Any, index: jax.Array) -> Any:
+        flow, distance, starts, key, num_steps = read
+        found = _tabu_search(flow, distance, key, num_steps, starts[index], index)
+        return [one[k] for one in (found.current, found.best) for k in range(n)], found.moves
+
+    def body(_: jax.Array, read: Any, own: Any) -> Any:
+        block, places, moves = own
+        lane, always = memory.lanes(threads), jnp.bool_(True)
+        index = jnp.minimum(block * threads + lane, number - 1)
+        found, made = memory.each(search, read, index)
+        for k, values in enumerate(found):
+            places = memory.store(places, (jnp.int32(k), lane), values, always)
+        return block, places, memory.store(moves, lane, made, always)
+
+    own = (
+        lax.iota(jnp.int32, num_blocks),
+        jnp.zeros((num_blocks, 2 * n, threads), jnp.int32),
+        jnp.zeros((num_blocks, threads), jnp.int32),
+    )
+    read = flow, distance, starts, key, jnp.int32(num_steps)
+    _, places, moves = backends.launch(body, jnp.int32(1), read, own, implementation=implementation)
+    places = jnp.swapaxes(places, 1, 2).reshape(-1, 2, n)[:number]
+    return Found(places[:, 0], places[:, 1], moves.ravel()[:number])
 
 
 class _Lane(NamedTuple):
     """A search: `location` [n] is the assignment, `facility` its inverse, `deltas` [n, n] of swaps.
 
-    `until` [n, n]: the last step at which a facility is forbidden at a location.
+    `until` [n, n]: the last step at which a facility is forbidden at a location. The deltas are
+    those before the last move, which `swapped` two facilities.
     """
 
     location: jax.Array
     facility: jax.Array
     deltas: jax.Array
+    swapped: tuple[jax.Array, jax.Array]
     cost: jax.Array
     best: jax.Array
     best_cost: jax.Array
@@ -79,39 +136,64 @@ class _Lane(NamedTuple):
 
 
 def _tabu_search(
-    flow: jax.Array, distance: jax.Array, num_steps: Any, start: jax.Array, key: random.Key
+    flow: jax.Array,
+    distance: jax.Array,
+    key: random.Key,
+    num_steps: Any,
+    start: jax.Array,
+    index: jax.Array,
 ) -> Found:
-    """Robust tabu search (Taillard 1991) with the rules of `js.tabu_search`."""
+    """Robust tabu search (Taillard 1991) with the rules of `js.tabu_search`: one search of a run.
+
+    Args:
+      key: of the run.
+      index: of the search.
+    """
     n = len(start)
+    key = random.search_key(key, index.astype(jnp.uint32), jnp.uint32(0))
     low, high, age = math.floor(0.9 * n), math.ceil(1.1 * n), 5 * n * n
 
-    def price(entry: jax.Array, deltas: jax.Array, p: jax.Array) -> jax.Array:
-        """Sets the delta of one swap, of facilities i and j, in O(n)."""
-        i, j = entry // n, entry % n
+    def pair(entry: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return lax.div(entry, jnp.int32(n)), lax.rem(entry, jnp.int32(n))
+
+    def price(i: jax.Array, j: jax.Array, p: jax.Array) -> jax.Array:
+        """Returns the delta of the swap of facilities i and j, in O(n)."""
         q = p.at[i].set(p[j]).at[j].set(p[i])
-        rows = flow[i] @ (distance[q[i]][q] - distance[p[i]][p])
-        rows += flow[j] @ (distance[q[j]][q] - distance[p[j]][p])
+        rows = flow[i] * (distance[q[i]][q] - distance[p[i]][p])
+        rows += flow[j] * (distance[q[j]][q] - distance[p[j]][p])
         columns = flow[:, i] * (distance[q, q[i]] - distance[p, p[i]])
         columns += flow[:, j] * (distance[q, q[j]] - distance[p, p[j]])
         others = (jnp.arange(n) != i) & (jnp.arange(n) != j)
-        return deltas.at[i, j].set(rows + jnp.where(others, columns, 0).sum())
+        return jnp.sum(rows + jnp.where(others, columns, 0))
 
-    def update(entry: jax.Array, deltas: jax.Array, p: jax.Array, r: Any, s: Any) -> jax.Array:
-        """Sets the delta of a swap of others after r and s were swapped, in O(1)."""
-        i, j = entry // n, entry % n
+    def update(i: jax.Array, j: jax.Array, p: jax.Array, r: Any, s: Any) -> jax.Array:
+        """Returns how the delta of a swap of others changes as r and s are swapped, in O(1)."""
         f, d = flow, distance
-        change = (f[r, i] - f[r, j] + f[s, j] - f[s, i]) * (
+        return (f[r, i] - f[r, j] + f[s, j] - f[s, i]) * (
             d[p[s], p[i]] - d[p[s], p[j]] + d[p[r], p[j]] - d[p[r], p[i]]
         ) + (f[i, r] - f[j, r] + f[j, s] - f[i, s]) * (
             d[p[i], p[s]] - d[p[j], p[s]] + d[p[j], p[r]] - d[p[i], p[r]]
         )
-        return deltas.at[i, j].add(change)
+
+    def renewed(lane: _Lane, is_first: jax.Array) -> jax.Array:
+        """Returns the deltas of all swaps."""
+        (r, s), p = lane.swapped, lane.location
+
+        def renew(entry: jax.Array, deltas: jax.Array) -> jax.Array:
+            i, j = pair(entry)
+            is_fresh = is_first | (i == r) | (i == s) | (j == r) | (j == s)
+            delta = lax.cond(
+                is_fresh, lambda: price(i, j, p), lambda: deltas[i, j] + update(i, j, p, r, s)
+            )
+            return deltas.at[i, j].set(delta)
+
+        return lax.fori_loop(0, n * n, renew, lane.deltas)
 
     def find(lane: _Lane, now: jax.Array) -> jax.Array:
         """Returns the entry of the move to make: facility u goes to a place, v comes from there."""
 
         def look(entry: jax.Array, found: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-            u, place = entry // n, entry % n
+            u, place = pair(entry)
             v = lane.facility[place]
             delta, left = lane.deltas[u, v], lane.until[u, place] - now
             is_aspired = (lane.cost + delta < lane.best_cost) | (left < -age)
@@ -126,8 +208,8 @@ def _tabu_search(
 
     def step(now: jax.Array, carry: tuple[_Lane, jax.Array]) -> tuple[_Lane, jax.Array]:
         lane, moves = carry
-        entry = find(lane, now)
-        r, place = entry // n, entry % n
+        lane = lane._replace(deltas=renewed(lane, now == 0))
+        r, place = pair(find(lane, now))
         s = lane.facility[place]
         words = random.Stream(key, now.astype(jnp.uint32), now).words(jnp.uint32(0), 2)
         until, location, facility = lane.until, lane.location, lane.facility
@@ -137,25 +219,16 @@ def _tabu_search(
         cost = lane.cost + lane.deltas[r, s]
         location = location.at[r].set(place).at[s].set(lane.location[r])
         facility = facility.at[place].set(r).at[lane.location[r]].set(s)
-
-        def renew(entry: jax.Array, deltas: jax.Array) -> jax.Array:
-            i, j = entry // n, entry % n
-            is_swapped = (i == r) | (i == s) | (j == r) | (j == s)
-            fresh = price(entry, deltas, location)
-            return jnp.where(is_swapped, fresh, update(entry, deltas, location, r, s))
-
-        deltas = lax.fori_loop(0, n * n, renew, lane.deltas)
         is_best = cost < lane.best_cost
         best = jnp.where(is_best, location, lane.best)
         best_cost = jnp.where(is_best, cost, lane.best_cost)
-        return _Lane(location, facility, deltas, cost, best, best_cost, until), moves + 1
+        lane = _Lane(location, facility, lane.deltas, (r, s), cost, best, best_cost, until)
+        return lane, moves + 1
 
-    cost = (flow * distance[start][:, start]).sum()
+    cost, zero = (flow * distance[start][:, start]).sum(), jnp.int32(0)
     until = -1 - jnp.arange(n * n, dtype=jnp.int32).reshape(n, n)
-    deltas = lax.fori_loop(
-        0, n * n, lambda entry, deltas: price(entry, deltas, start), jnp.zeros((n, n), jnp.int32)
-    )
     facility = jnp.zeros_like(start).at[start].set(jnp.arange(n, dtype=start.dtype))
-    lane = _Lane(start, facility, deltas, cost, start, cost, until)
-    lane, moves = lax.fori_loop(0, num_steps, step, (lane, jnp.int32(0)))
+    deltas = jnp.zeros((n, n), jnp.int32)
+    lane = _Lane(start, facility, deltas, (zero, zero), cost, start, cost, until)
+    lane, moves = lax.fori_loop(0, num_steps, step, (lane, zero))
     return Found(lane.location, lane.best, moves)

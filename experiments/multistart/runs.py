@@ -15,6 +15,7 @@ from experiments.multistart.tables import (
     CORE,
     MODELS,
 )
+from jaxopt_search.backends import choice
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.solvers import scales
@@ -144,6 +145,7 @@ def _measure_model(
     """Returns the record of tabu search by one of the paper's models, warm."""
     problem = js.qap_from_instance(instance)
     search = searches(problem, steps)["ts"]
+    implementation = "cuda" if choice.runs_kernels(way.devices[0]) else "xla"
     with jax.default_device(way.devices[0]):
         state = js.init(seed, problem, search, num_searches=num_searches)
         starts = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
@@ -153,7 +155,7 @@ def _measure_model(
             if way.implementation == "iteration":
                 return jax.block_until_ready(models.iteration(problem, search, state, num_steps))
             return jax.block_until_ready(
-                models.algorithmic(*matrices, starts, state.key, num_steps)
+                models.algorithmic(*matrices, starts, state.key, num_steps, implementation)
             )
 
         run(1)
