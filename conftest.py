@@ -18,7 +18,6 @@ if _is_fast and metadata.version("jaxlib").startswith("0.10."):  # later ones re
 
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *_FLAGS])
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
-os.environ["JAX_DEBUG_KEY_REUSE"] = "1"
 if _is_fast:
     os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # where operations come from, for XLA only
 

@@ -5,6 +5,7 @@ import pathlib
 import budget
 import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -15,6 +16,25 @@ def data_dir() -> pathlib.Path:
     if not DATA.is_dir():
         pytest.skip("the benchmark instances are not on this machine")
     return DATA
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_programs(tmp_path_factory):
+    """Compiles equal programs of this process once, also where JAX's caches are cleared."""
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture
+def no_kept_programs():
+    """Compiles as a process does that keeps no programs."""
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.reset_cache()
+    yield
+    jax.config.update("jax_compilation_cache_dir", before)
+    compilation_cache.reset_cache()
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def traced():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, no_kept_programs):
     monkeypatch.setattr(compiling, "program_folder", tmp_path)
     monkeypatch.setattr(compiling, "_loaded", {})
     return tmp_path
