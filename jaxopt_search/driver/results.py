@@ -1,5 +1,6 @@
 """What a run has found, in exact costs, and what is said of it."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from jaxopt_search import contracts
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
+from jaxopt_search.engine.devices import host_device
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.results import History, Record, Status
 from jaxopt_search.types import Problem
@@ -155,6 +157,11 @@ class Best:
                 "please report this bug, if delta and cost are not your own and the run does not"
                 " continue another one's state"
             )
+            if self.host is None:
+                reason = (
+                    "delta is not the change in cost, the state is another run's, or XLA computes"
+                    " a cost wrongly on this device"
+                )
             if self.host is not None and self.host.starts is not None:
                 reason = (
                     "a search has risen to costs beyond int32; lower its temperature, or start no"
@@ -182,10 +189,16 @@ class Best:
     def _costs(self, solution: Any) -> tuple[int | float, int | float]:
         """Returns the exact cost of a solution, infinite if it is not feasible, and as counted."""
         if self.host is None:
-            exact = _full_cost(self.problem, solution).item()
+            with jax.default_device(host_device()):
+                exact = _full_cost(self._on_host, solution).item()
             return exact, exact
         exact = self.host.cost(solution)
         return exact if self.host.is_feasible(solution) else math.inf, exact
+
+    @functools.cached_property
+    def _on_host(self) -> Problem:
+        """The problem on a CPU: what XLA makes of a cost on a GPU has been seen to be wrong."""
+        return jax.device_put(self.problem, host_device())
 
     @property
     def meets_goal(self) -> bool:

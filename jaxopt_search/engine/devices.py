@@ -82,6 +82,13 @@ def default_device() -> jax.Device:
     return default if isinstance(default, jax.Device) else jax.local_devices()[0]
 
 
+def host_device() -> jax.Device:
+    """Returns a CPU of this process, or the default device where JAX is told to have no CPU."""
+    with contextlib.suppress(RuntimeError):
+        return jax.local_devices(backend="cpu")[0]
+    return default_device()
+
+
 def is_cpu(device: jax.Device | str) -> bool:
     """Returns whether a device, or a platform, is a CPU; a CPU's devices share one memory."""
     return platform_of(device) == "cpu"
