@@ -284,6 +284,8 @@ def test_large_files_are_refused_before_reading(tmp_path):
         load_tsplib(write(tmp_path, GOOD, "y.tsp"), max_bytes=10)
     with pytest.raises(InstanceFormatError, match="not a regular file"):
         load_tsplib(tmp_path)
+    with pytest.raises(ValueError, match="max_bytes is 10000.*, expected an integer from 1 to"):
+        load_tsplib(path, max_bytes=10**30)
 
 
 @pytest.mark.parametrize("filler", ["7", " "])

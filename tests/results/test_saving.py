@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
+from jaxopt_search.command import reading
 
 OTHERS = ("state", "problem", "search", "exchange")
 
@@ -174,3 +175,6 @@ def test_only_regular_files_are_opened(tmp_path):
             load(path)
         with pytest.raises(ValueError, match="(path|resume) is .*, expected a path without NUL"):
             load(str(path).replace("pipe", "pi\0pe"))
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(ValueError, match="is not a regular file"):
+        reading.read(str(tmp_path / "pipe.npy"))
