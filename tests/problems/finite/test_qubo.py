@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from probes import refuses
-from ways import FASTEST
 
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
@@ -229,31 +228,6 @@ def test_tabu_search_ends_at_the_brute_force_optimum():
 def test_starts_that_are_no_vectors_are_refused():
     with refuses(ValueError, "initial[2] is 2, expected 0 to 1"):
         solve(SPARSE, initial=[0, 1, 2] + [0] * 7)
-
-
-def test_sparse_and_dense_make_the_same_searches():
-    """Annealing with exchanges of values: what is kept by lists is kept by a matrix."""
-    search = js.simulated_annealing(js.SwapValues(), 20.0, moves_per_search=3)
-    sparse, dense = (
-        js.run(0, problem, search, num_searches=2, max_steps=100, implementation=FASTEST)
-        for problem in (SPARSE, js.max_cut(graph(10), storage="dense"))
-    )
-    chex.assert_trees_all_equal(sparse.searches, dense.searches)
-    assert int(sparse.info.accepted.sum()) > 0
-
-
-def test_sparse_instances_of_about_one_size_share_what_is_compiled(compiled):
-    """Lists have room, which changes nothing."""
-    for seed in (0, 1, 2):
-        edges = np.random.default_rng(seed).permutation(np.argwhere(np.triu(np.ones((30, 30)), 1)))
-        edges = edges[: 41 + seed]
-        problem, dense = (
-            js.max_cut(1, edges=edges, num_vertices=30, storage=storage)
-            for storage in ("sparse", "dense")
-        )
-        result = solve(problem, max_steps=20)
-        np.testing.assert_array_equal(result.x, solve(dense, max_steps=20).x)
-    assert compiled.count("jit(_advance)") == 2
 
 
 class OtherGraph:

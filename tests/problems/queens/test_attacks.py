@@ -90,13 +90,6 @@ def test_counts_of_threads_beyond_32_bits(monkeypatch):
     assert evaluation.as_python(jax.vmap(count)(queens)).tolist() == [5 * 2**40 + 3] * 2
 
 
-@pytest.mark.parametrize("threshold", [7, 8192])
-def test_sizes_of_subtasks_change_no_count(threshold):
-    """Tiles of one column, of some, and of more than there are."""
-    counts = js.attacking_pairs(placements(257), "subtasks", threshold=threshold)
-    assert counts.tolist() == expected(257)
-
-
 @pytest.mark.parametrize("name", ["fine_pairs", "fine_index"])
 def test_lanes_of_pairs_at_larger_sizes(name):
     """One part of the list that is full, and then a row more."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import Case
 from probes import refuses
-from queens import assert_valid, attacks, permutations, slow_count
+from queens import assert_valid, attacks, permutations
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -28,15 +28,6 @@ def propose(case, representation, words):
 def annealing(**options):
     options = {"moves_per_search": 32} | options
     return js.simulated_annealing(js.QueenSwap(), 0.1, **options)
-
-
-def test_cost_is_the_number_of_attacking_pairs():
-    """By a scheme, and on the host."""
-    problem, queens = js.nqueens(9, "fork_join"), permutations(9, 20)
-    costs = jax.jit(jax.vmap(problem.cost))(queens)
-    assert costs.dtype == jnp.int32
-    assert costs.tolist() == slow_count(queens).tolist()
-    assert costs.tolist() == [problem.host.cost(row) for row in queens]
 
 
 def test_the_host_counts_beyond_32_bits():
@@ -89,17 +80,11 @@ def test_sizes_without_a_placement_are_refused(n, text):
             js.nqueens(n)
 
 
-@pytest.mark.parametrize(
-    ("n", "initial", "text"),
-    [
-        (4, [0, 1, 1, 3], "initial holds 1 twice"),
-        (65_537, np.arange(65_537), "initial has 2147516416 attacking pairs, expected"),
-    ],
-)
-def test_starts_that_are_refused(n, initial, text):
-    """What is no permutation, and more attacking pairs than int32 holds."""
-    with refuses(ValueError, text):
-        js.solve(js.nqueens(n), annealing(), 0, initial=initial, max_steps=1)
+def test_starts_that_are_refused():
+    """More attacking pairs than int32 holds."""
+    n = 65_537
+    with refuses(ValueError, "initial has 2147516416 attacking pairs, expected"):
+        js.solve(js.nqueens(n), annealing(), 0, initial=np.arange(n), max_steps=1)
 
 
 def test_the_most_attacking_pairs():
@@ -195,13 +180,3 @@ def test_partners_from_which_no_queen_attacks(num_partners):
     share = 1 - (1 - p) ** num_partners
     error = (share * (1 - share) / number) ** 0.5
     assert abs(is_free[second].mean() - share) < 7 * error + 1 / number
-
-
-def test_searches_do_not_depend_on_the_evaluation():
-    """A run evaluates by any kind of scheme and takes the same course."""
-    results = [
-        js.solve(js.nqueens(12, name), annealing(), 3, num_searches=4, max_steps=50)
-        for name in ("serial", "fork_join")
-    ]
-    chex.assert_trees_all_equal(*(result.state.searches for result in results))
-    assert results[1].fun == slow_count(results[1].x)

@@ -1,7 +1,5 @@
 """Sets of placements: symmetries as of a board, fingerprints, and diversity by hand."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,15 +62,3 @@ def test_diversity_by_hand(rows, expected):
     """Doubles differ in no row; a mirrored placement is no class of its own."""
     for dtype in (np.int16, np.int64):
         assert diversity(np.array(rows, dtype)) == pytest.approx(Diversity(*expected))
-
-
-def test_diversity_by_a_double_loop():
-    """The share of rows in which two of 40 random placements differ."""
-    generator = np.random.default_rng(1)
-    rows = np.array([generator.permutation(7) for _ in range(40)])
-    found = diversity(rows)
-    pairs = itertools.combinations(rows, 2)
-    assert found.mean_difference == pytest.approx(np.mean([a != b for a, b in pairs]))
-    squares = {(i, int(column)) for row in rows for i, column in enumerate(row)}
-    assert found.coverage == pytest.approx(len(squares) / 49)
-    assert found.num_classes == len({tuple(canonical(row)) for row in rows})
