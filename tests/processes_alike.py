@@ -30,18 +30,14 @@ class AnyColumn(js.successors.LocalHeuristic):
         return js.memory.store(state, variable, possibility, where)
 
 
-def tsp(**options):
+def tsp():
     import cases  # starts JAX, which has to be told of the other processes before
 
-    return cases.matrix_tsp(14, **options)
-
-
-def cooling():
-    return js.geometric(300.0, 0.95, 20)
+    return cases.matrix_tsp(14)
 
 
 def annealing():
-    return js.simulated_annealing(js.Relocate(), cooling())
+    return js.simulated_annealing(js.Relocate(), js.geometric(300.0, 0.95, 20))
 
 
 def digest(tree):

@@ -14,30 +14,7 @@ import jax
 import processes_alike as alike
 import processes_differ as differ
 
-_ALL = [
-    alike.first_finisher,
-    alike.first_finisher_in_parts,
-    alike.queens,
-    alike.queens_in_parts,
-    alike.several_instances,
-    alike.several_instances_in_parts,
-    alike.successors,
-    alike.rescued,
-    alike.clocked,
-    differ.stopped_by_one,
-    differ.interrupted_in_one,
-    differ.terminated_in_one,
-    differ.terminated_late_in_one,
-    differ.failed_in_one,
-    differ.refused_in_one,
-    differ.other_calls_in_one,
-    differ.without_memory_in_one,
-    differ.places_in_one,
-    differ.some_devices,
-    differ.own_devices,
-    differ.lost,
-]
-CASES = {case.__name__: case for case in _ALL}
+CASES = vars(alike) | vars(differ)
 
 
 def main():

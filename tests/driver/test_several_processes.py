@@ -70,29 +70,46 @@ def alone(name, folder, **options):
     return json.loads(json.dumps(CASES[name](folder, **options)))
 
 
-@pytest.mark.parametrize("name", ["first_finisher", "queens", "several_instances"])
-def test_two_processes_make_the_run_of_one(name, tmp_path):
+SAME = ("clocked", "stopped_by_one", "interrupted_in_one", "terminated_in_one")
+SAME += ("terminated_late_in_one",)
+IN_PARTS = ("first_finisher", "queens", "several_instances")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What two processes of two devices find out together, one after the other, and their folder.
+
+    One start serves several tests, since it takes much of their time.
+    """
+    folder = tmp_path_factory.mktemp("processes")
+    names = [f"{name}_in_parts" for name in IN_PARTS]
+    with started(2, 2, folder, *names, "successors") as processes:
+        return answers(processes), folder
+
+
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_two_processes_make_the_run_of_one(name, found):
     """In two parts, of which one process can make the second one, too, from what they kept."""
-    with started(2, 2, tmp_path, f"{name}_in_parts") as processes:
-        expected = alone(name, tmp_path)  # while they run
+    (first, second), folder = found
+    expected = alone(name, folder)
+    assert first[f"{name}_in_parts"] == second[f"{name}_in_parts"] == expected
+    assert alone(name, folder, resume=folder / f"{name}.npz") == expected
+
+
+def test_successors_are_those_of_one(found):
+    (first, second), folder = found
+    assert first["successors"] == second["successors"] == alone("successors", folder)
+
+
+def test_processes_end_or_refuse_together(tmp_path):
+    """By the lead's clock, and by what one of them wants or cannot do; others follow.
+
+    So they do if one refuses a call or makes another one; each has its own devices for itself.
+    """
+    names = *SAME, "failed_in_one", *_REFUSING, "some_devices", "own_devices"
+    with started(2, 2, tmp_path, *names) as processes:
         first, second = answers(processes)
-    assert first == second == {f"{name}_in_parts": expected}
-    assert alone(name, tmp_path, resume=tmp_path / f"{name}.npz") == expected
-
-
-def test_three_processes_make_the_run_of_one(tmp_path):
-    with started(3, 1, tmp_path, "first_finisher", "successors") as processes:
-        expected = {name: alone(name, tmp_path) for name in ("first_finisher", "successors")}
-        assert answers(processes) == [expected] * 3
-
-
-def test_processes_end_together(tmp_path):
-    """By the lead's clock, and by what one of them wants or cannot do; others follow."""
-    same = ["clocked", "stopped_by_one", "interrupted_in_one", "terminated_in_one"]
-    same += ["terminated_late_in_one"]
-    with started(2, 2, tmp_path, "failed_in_one", *same) as processes:
-        first, second = answers(processes)
-    for name in same:
+    for name in SAME:
         assert first[name] == second[name], name
     assert first["clocked"][3] == "MAX_SECONDS" and first["clocked"][1] > 0
     assert first["stopped_by_one"][3] == "CALLBACK"
@@ -101,12 +118,6 @@ def test_processes_end_together(tmp_path):
     assert (tmp_path / "ended.npz").exists()
     assert first["failed_in_one"][1].startswith("a callback has failed in another process")
     assert second["failed_in_one"][0] == "ZeroDivisionError"
-
-
-def test_processes_refuse_together(tmp_path):
-    """What one of them refuses, or calls in another way; each has its own devices for itself."""
-    with started(2, 2, tmp_path, *_REFUSING, "some_devices", "own_devices") as processes:
-        first, second = answers(processes)
     assert first["some_devices"] == second["some_devices"]
     assert "1 of process 0, 2 of process 1" in first["some_devices"][1]
     assert first["own_devices"] and second["own_devices"]
@@ -134,7 +145,7 @@ def assert_refused(first, second):
     assert places[2] is others[2] is None
 
 
-@pytest.mark.parametrize(("victim", "how"), [(1, "killed"), (0, "killed"), (1, "out of memory")])
+@pytest.mark.parametrize(("victim", "how"), [(0, "killed"), (1, "out of memory")])
 def test_a_lost_process_ends_the_others(victim, how, tmp_path):
     """In time, and the checkpoint is whole; without the first one, JAX ends them itself."""
     (tmp_path / "victim").write_text(f"{victim} {how.replace(' ', '-')}")
