@@ -13,7 +13,6 @@ import pathlib
 import sys
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxopt_search as js
@@ -21,12 +20,6 @@ from jaxopt_search.driver import checkpoints, options
 
 CHUNKS, STEPS = 60, 20
 LIMITS = {"max_steps": CHUNKS * STEPS, "num_searches": 4, "devices": 1}
-
-
-def instance(n, seed=0):
-    """Returns a matrix of distances or flows."""
-    matrix = np.random.default_rng(seed).integers(1, 60, (n, n))
-    return np.triu(matrix, 1) + np.triu(matrix, 1).T
 
 
 def tours(**files):
@@ -40,33 +33,9 @@ def placements(**files):
     return result.solutions, result.num_found
 
 
-@jax.jit
-def best_three(problem, states):
-    best = jnp.argsort(jax.vmap(problem.cost)(states.solution))[:3]
-    return jax.tree.map(lambda leaf: leaf[best], states)
-
-
-def rounds(checkpoint, resume, **_):
-    """Successors of the best three of each round, in a loop of one's own."""
-    problem = js.graph_coloring(np.argwhere(np.triu(instance(30) > 40, 1)), 4)
-    heuristic = js.successors.ByDelta(num_variables=30, max_possibilities=4)
-    colors = jnp.array(np.random.default_rng(1).integers(0, 4, (3, 30)), jnp.int32)
-    states = js.types.Tallied(colors, jax.jit(jax.vmap(problem.tally))(colors))
-    about, kept = (heuristic, problem), (0, states)
-    if resume and checkpoint.exists():
-        kept = js.load_checkpoint(checkpoint, kept, of=about)
-    first, states = kept
-    for number in range(int(first), CHUNKS):
-        made = js.successors.generate(number, heuristic, problem, states, num_successors=8)
-        states = best_three(problem, made.states)
-        js.save_checkpoint(checkpoint, (number + 1, states), of=about)
-    return states
-
-
 KINDS = {
     "TSP": tours,
     "queens": placements,
-    "FANG": rounds,
 }
 
 

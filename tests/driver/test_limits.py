@@ -76,9 +76,7 @@ def test_queens_have_their_time():
     assert result.elapsed - result.compile_seconds >= 0.4
 
 
-@pytest.mark.parametrize(
-    ("name", "max_steps"), [("tsp", 10**8), ("qap tabu", 2**40), ("many", 10**8)]
-)
+@pytest.mark.parametrize(("name", "max_steps"), [("qap tabu", 2**40), ("many", 10**8)])
 def test_the_clock_counts_next_to_many_steps(name, max_steps):
     """Of two limits the first one ends the run, however many steps the other one allows."""
     result = CALLS[name](max_steps=max_steps, max_seconds=0.3)
@@ -103,9 +101,8 @@ def test_a_run_of_steps_is_the_same_however_it_is_cut(monkeypatch):
     [
         functools.partial(js.solve_tsp, GRID),
         functools.partial(js.solve_qap, QAP),
-        functools.partial(js.solve_qap, QAP, method="annealing"),
     ],
-    ids=["coordinates", "tabu", "annealing"],
+    ids=["coordinates", "tabu"],
 )
 def test_a_proven_optimum_ends_the_run(solve):
     """Long before the limit; the message says why."""
@@ -151,18 +148,9 @@ def test_best_known_is_not_proven():
         js.solve(line(), countdown(), 0, num_searches=1, target="best")
 
 
-def test_a_miss_of_the_optimum_is_a_success():
-    """The user set no target; one that is given in numbers has to be met."""
-    problem, search = js.tsp_from_instance(GRID), js.simulated_annealing(js.Relocate(), 1.0)
-    solve = functools.partial(js.solve, problem, search, 0, num_searches=2, max_steps=1)
-    assert solve(target="optimum").success
-    assert not solve(target=GRID.best_known).success
-
-
-@pytest.mark.parametrize("n", [1, 3])
-def test_nothing_to_search(n):
+def test_nothing_to_search():
     """Where all tours are equal, no step has to be made."""
-    result = js.solve_tsp(np.ones((n, n)), max_seconds=60, devices=1)
+    result = js.solve_tsp(np.ones((3, 3)), max_seconds=60, devices=1)
     assert (result.success, result.nit) == (True, 0)
     assert result.message == "all solutions have the same cost"
 
@@ -187,8 +175,7 @@ def test_a_callback_says_when_it_steers_again():
 
 
 @pytest.mark.devices(2)
-@pytest.mark.parametrize("devices", [1, 2])
-def test_a_callback_sees_all_searches(devices):
+def test_a_callback_sees_all_searches():
     """What each has found so far, in the user's costs, while the run stands there."""
     flow, distance = np.random.default_rng(0).integers(0, 20, (2, 6, 6))
     kept, seen = [], []
@@ -197,7 +184,7 @@ def test_a_callback_sees_all_searches(devices):
         kept.append(report)
         seen.append((report.costs, report.solutions, report.fun))
 
-    how = {"devices": devices, "callback": watch, "max_steps": 20, "num_searches": 3}
+    how = {"devices": 2, "callback": watch, "max_steps": 20, "num_searches": 3}
     result = js.solve_qap(flow, distance, maximize=True, **how)
     for costs, solutions, fun in seen:
         assert costs.tolist() == [(flow * distance[np.ix_(p, p)]).sum() for p in solutions]
@@ -247,22 +234,7 @@ def test_chunks_fit_the_limits(now):
     assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
 
 
-def test_chunks_have_few_exchanges_more_than_the_last_one(now):
-    """One, or twice as many, also where they come more often; of one that knows none, one."""
-    timer = Timer()
-    timer.start_search()
-    made = [timer.next_steps(0, steps, 0.01, every=every) for steps, every in PERIODS]
-    assert made == [100, 100, 200, 600, 60, 800]
-
-
-ASYMMETRIC = np.random.default_rng(1).integers(1, 99, (12, 12))
-MANY_QAPS = np.random.default_rng(1).integers(0, 9, (2, 2, 6, 6))
 CLOCKED = CALLS | {
-    "tsp asymmetric": functools.partial(js.solve_tsp, ASYMMETRIC, devices=1),
-    "qap annealing": functools.partial(
-        js.solve_qap, QAP, target=None, devices=1, method="annealing"
-    ),
-    "many qaps": functools.partial(js.solve_qap, *MANY_QAPS, devices=1),
     "queens": functools.partial(js.solve_nqueens, 10_000, 100, devices=1),
     "solve": functools.partial(
         js.solve, line(), countdown(), num_searches=2, exchange=js.ring(every=40)
@@ -306,9 +278,6 @@ def test_runs_keep_to_their_seconds(name):
     assert result.status == Status.MAX_SECONDS
     seconds = result.elapsed - result.compile_seconds
     assert LIMIT <= seconds <= LIMIT + 0.5 + 3 * (8 * STEP + EXCHANGE)
-
-
-PERIODS = [(1000, 100), (99, 100), (100, 100), (300, 100), (399, 10), (100, 10**6)]
 
 
 def test_chunks_without_limits(now):

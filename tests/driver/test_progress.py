@@ -102,21 +102,6 @@ def test_a_run_on_a_pseudo_terminal(monkeypatch):
     assert "compiling (" in text and "step 40" in last and text.count("\n") == 1
 
 
-def test_a_bar_is_ended_however_the_run_ends(monkeypatch):
-    """By a callback, or an error of one."""
-    pytest.importorskip("tqdm")
-
-    def fail(report):
-        raise ArithmeticError
-
-    run = {"num_searches": 2, "max_steps": 40, "show_progress": True}
-    for callback in (lambda report: True, fail):
-        monkeypatch.setattr(sys, "stderr", out := Terminal())
-        with contextlib.suppress(ArithmeticError):
-            js.solve(line(), countdown(), 0, callback=callback, **run)
-        assert out.getvalue().count("\n") == 1 and out.getvalue().endswith("\n")
-
-
 class FakeBar:
     """A bar that takes down what it is asked to show."""
 
