@@ -7,16 +7,13 @@ import time
 import jax.numpy as jnp
 import pytest
 
-import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import RunOptions, Timer
 from jaxopt_search.solvers.anneal import (
     Clock,
-    Ingredients,
     Pace,
     Recipe,
-    Steering,
     StepCount,
     cooling,
     pacer_of,
@@ -94,7 +91,7 @@ SLOWNESS = {
 }
 
 
-@pytest.mark.parametrize("recipe", [RECOMBINED, RECOMBINED._replace(recombining=0.9), RESAMPLED])
+@pytest.mark.parametrize("recipe", [RECOMBINED, RESAMPLED])
 @pytest.mark.parametrize("slowness", SLOWNESS)
 @pytest.mark.parametrize("cheaper", [1, 50])  # steps are, once few moves are accepted
 def test_no_run_takes_much_longer_than_its_limit(simulate, recipe, slowness, cheaper):
@@ -113,9 +110,10 @@ def test_no_run_takes_much_longer_than_its_limit(simulate, recipe, slowness, che
         assert 0 <= machine.now - max_seconds < most, (max_seconds, step, exchange)
 
 
-@pytest.mark.parametrize("recombining", [0.5, 0.75, 0.9])
-@pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
-@pytest.mark.parametrize("seconds_per_step", [1e-6, 1e-5])
+@pytest.mark.parametrize("recombining", [0.5, 0.9])
+@pytest.mark.parametrize(
+    ("seconds_per_step", "seconds_per_exchange"), [(1e-6, 1e-4), (1e-6, 0.3), (1e-5, 0.02)]
+)
 def test_a_cooling_ends_in_time_and_recombinations_take_their_share_of_the_rest(
     simulate, seconds_per_step, seconds_per_exchange, recombining
 ):
@@ -141,19 +139,6 @@ def test_a_clock_that_sees_no_cooling():
     assert clock.pace.done == 1 and clock.pace.every < 50
 
 
-@pytest.mark.parametrize("seconds_per_exchange", [1e-4, 1e-3, 0.02, 0.3])
-def test_children_take_more_the_fewer_generations_are_left(simulate, seconds_per_exchange):
-    """Ten over their number, each of which takes twice as long as its steps; at most half."""
-    chunks = simulate(RECOMBINED, 20, (1e-5, seconds_per_exchange)).chunks
-    shares = [(pace.share, 20 - end, 2 * pace.every * 1e-5) for end, _, _, pace in chunks]
-    assert all(share == 0.5 for share, left, _ in shares if left > 0.71 * 20)
-    for share, left, generation in shares[len(shares) // 2 :]:
-        expected = min(0.5, 10 * generation / max(left, 1e-9))
-        assert 0.5 * expected < share < 2 * expected
-    assert shares[-1][0] == 0.5
-    assert (shares[len(shares) // 2][0] < 0.1) == (seconds_per_exchange < 0.1)
-
-
 @pytest.mark.parametrize("coldest", [1.0, 64.0])
 def test_a_cooling_continues_at_the_pace_from_a_step_on(coldest):
     """From what is done by then down to the coldest; it never warms."""
@@ -161,15 +146,6 @@ def test_a_cooling_continues_at_the_pace_from_a_step_on(coldest):
     found = [float(schedule(jnp.int32(step))) for step in (100, 133, 166)]
     halved = [4.0, 2.0, 1.0] if coldest == 1 else [8.0, 8.0, 8.0]
     assert found == pytest.approx(halved, rel=0.03)
-
-
-def test_children_take_what_the_pace_says():
-    """And as steps lie between exchanges; resampling knows no children."""
-    pace, swaps = Pace(30, 1.0, 0.0, 70, 0.125), js.Swap()
-    exchange = Ingredients(swaps, (2.0, 1.0), object()).at_pace(RECOMBINED, pace)[1]
-    assert (int(exchange.every), float(exchange.share)) == (70, 0.125)
-    resampled = Ingredients(swaps, (2.0, 1.0)).at_pace(RESAMPLED, pace)[1]
-    assert int(resampled.every) == 70 and not hasattr(resampled, "share")
 
 
 def test_a_cooling_with_resampling_takes_all_the_time(simulate):
@@ -250,14 +226,6 @@ def test_a_short_run_begins_colder(by):
         assert 0.25 < pacer.notes()["last"][1] / 0.5 < 0.35
 
 
-def test_a_short_run_by_steps_cools_by_its_end():
-    """From `colder` on."""
-    begun = COLDER.begun((40.0, 4.0), 100, Timer(10_000))
-    pace = StepCount(COLDER, 100, 10_000, begun).pace
-    assert 0 < begun == pace.done
-    assert pace.done + 3000 * pace.per_step == pytest.approx(1)
-
-
 def test_a_clock_goes_on_where_it_was():
     """Its notes are JSON, and the rest of a run is what it would have been."""
     unbroken = Clock(RECOMBINED, 20)
@@ -271,12 +239,3 @@ def test_a_clock_goes_on_where_it_was():
         changes = [clock.note(step, 0.01 * step) for clock in (unbroken, recalled)]
         assert changes[0] == changes[1] and recalled.pace == unbroken.pace
     assert recalled.pace.done == 1 and recalled.pace.every < MAX_INT32
-
-
-def test_a_pace_that_knows_too_little_is_refused():
-    """As checkpoints of older versions do."""
-    steering = Steering(RECOMBINED, None, Clock(RECOMBINED, 20), None)
-    notes = steering.notes()
-    del notes["pace"]["since"]
-    with pytest.raises(js.CheckpointError, match="notes of the checkpoint are damaged .*'since'"):
-        steering.recall(notes)

@@ -50,8 +50,7 @@ def test_tree_edge_is_that_of_the_shortest_tree():
 @pytest.mark.parametrize(
     ("metric", "storage", "sizes"),
     [
-        ("EUCLID", "coordinates", (1, 2, 4, 13, 300)),
-        ("ATT", "coordinates", (13,)),
+        ("EUCLID", "coordinates", (1, 2, 13)),
         ("CEIL_2D", "matrix", (13,)),
     ],
 )
@@ -87,23 +86,6 @@ def test_swap_change_is_a_mean_over_swaps(fixed, compiled):
     assert abs(found - changes.mean()) < 5 * changes.std() / 256**0.5
 
 
-@pytest.mark.parametrize(
-    ("n", "seconds", "expected"),
-    [
-        (5, 1, 8),
-        (200, 1, 12),
-        (1002, 1, 8),
-        (1002, 10, 32),
-        (5934, 1, 4),
-        (10**5, 1, 1),
-        (100, 0.01, 2),
-    ],
-)
-def test_as_many_tours_are_constructed_as_there_is_time(n, seconds, expected):
-    """By the limit, not by the clock."""
-    assert tsp._num_tours(n, seconds) == expected
-
-
 def test_constructed_starts_differ():
     """They are a function of the key, and the searches share them out evenly."""
     problem = coords_tsp(200)
@@ -116,15 +98,3 @@ def test_constructed_starts_differ():
     assert [(found == tour).all(axis=1).sum() for tour in found[:12]] == [4] * 4 + [3] * 8
     assert (found[1:12] != other[1:12]).any(axis=1).all()
     np.testing.assert_array_equal(found[0], other[0])
-
-
-@pytest.mark.parametrize(
-    ("platform", "expected"),
-    [
-        ("gpu", {100: 2112, 1002: 2112, 2392: 528, 5934: 264, 10**5: 132}),
-        ("cpu", {4: 128, 1002: 128, 2392: 32, 10**6: 16}),
-    ],
-)
-def test_fewer_searches_of_many_cities(platform, expected):
-    """On a GPU the tours of all should fit into its cache; on a CPU they cool in ten seconds."""
-    assert {n: tsp.tsp_recipe(True, platform, n).num_searches for n in expected} == expected
