@@ -43,8 +43,8 @@ def costs_of(problem, solutions):
 
 
 @pytest.mark.parametrize("kind", ["integer", "float"])
-def test_costs_and_moves_are_those_of_the_definition(kind):
-    """All 81 solutions of 4 jobs; and moves keep the laws."""
+def test_costs_are_those_of_the_definition(kind):
+    """Of all 81 solutions of 4 jobs."""
     given, x = instance(kind), solutions()
     problem = js.generalized_assignment(*given)
     totals, over = map(np.array, zip(*(in_full(given, one) for one in x), strict=True))
@@ -59,8 +59,6 @@ def test_costs_and_moves_are_those_of_the_definition(kind):
     np.testing.assert_array_equal([problem.host.is_feasible(one) for one in x], over == 0)
     assert 0 < (over == 0).sum() < len(x) / 2
     np.testing.assert_array_equal(costs <= problem.host.max_feasible, over == 0)
-    if not is_exact:  # the others are cases of neighborhoods
-        js.testing.check_problem(problem, implementations=False)
 
 
 def test_a_move_that_reduces_the_overload_pays():
