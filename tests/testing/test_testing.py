@@ -134,7 +134,6 @@ def test_broken_crossovers_are_found():
 
 EXCHANGES = {
     "broadcast": js.broadcast_best(every=3, group_size=3),
-    "ring": js.ring(every=3),
     "resample": js.resample(js.geometric(30.0, 0.9), every=3),
     "recombine": js.recombine(every=3, alike=0.3),
     "shuffle": js.shuffle(every=3),
@@ -167,7 +166,6 @@ def test_our_crossovers_keep_the_laws():
 
 
 SEARCHES = {
-    "hill climbing": lambda: (js.hill_climbing(js.Assign()), dense_qubo(6), {}),
     "genetic": lambda: (
         js.genetic(population_size=6),
         small_qap(6),
@@ -191,13 +189,12 @@ def test_our_searches_keep_the_laws(name):
 
 @pytest.mark.slow
 def test_our_implementations_keep_the_laws():
-    js.testing.check_search(js.tabu_search(js.Flip(), tenure=2), dense_qubo(6), num_steps=20)
+    js.testing.check_search(js.hill_climbing(js.Flip()), dense_qubo(6), num_steps=20)
 
 
-@pytest.mark.parametrize("name", ["qap", "tsp", "labels"])
-def test_our_problems_keep_the_laws(name):
-    problem = {"qap": small_qap(5), "tsp": matrix_tsp(5), "labels": labeling([3, 1, 2])}[name]
-    js.testing.check_problem(problem, implementations=False)
+def test_our_problems_keep_the_laws():
+    js.testing.check_problem(small_qap(5), implementations=False)
+    js.testing.check_problem(labeling([3, 1, 2]), implementations=False)
 
 
 def test_heuristics():
