@@ -3,7 +3,7 @@
 import pytest
 from padding.same import check_course
 from qaps import matrices
-from ways import KERNEL, needs_cpu
+from ways import needs_cpu
 
 import jaxopt_search as js
 from jaxopt_search.engine import stepping
@@ -17,7 +17,7 @@ FIXED = [[2, 5], [7, 1]]
     ("search", "implementation", "kind"),
     [
         (TABU, "native", "float"),
-        (js.hill_climbing(js.SwapTable(), choose="first"), KERNEL, "diagonal"),
+        (js.hill_climbing(js.SwapTable(), choose="first"), "xla", "diagonal"),
     ],
 )
 def test_searches_take_the_same_course(search, implementation, kind):

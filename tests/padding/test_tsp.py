@@ -92,7 +92,7 @@ def test_searches_take_the_same_course(search, implementation, kind, capacity):
 @needs_cpu
 @pytest.mark.parametrize(
     ("search", "n"),
-    [(two_opt, 1), (two_opt, 4), (RELOCATIONS, 3)],
+    [(two_opt, 4), (RELOCATIONS, 3)],
 )
 def test_few_cities(search, n):
     """Where moves are none, or meet their own surroundings."""
