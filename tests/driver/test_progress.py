@@ -170,28 +170,6 @@ def test_a_result_is_not_lost_to_its_progress(monkeypatch, name, no_bar_left):
     assert told.count("no progress is shown any more") == 1
 
 
-class Breaking(Terminal):
-    """Breaks after the first text."""
-
-    def write(self, text):
-        if self.getvalue():
-            raise UnicodeEncodeError("ascii", text, 0, 1, "no luck")
-        return super().write(text)
-
-
-def test_a_bar_whose_terminal_breaks(monkeypatch, no_bar_left):
-    """It warns once, and does not try again when it is deleted."""
-    pytest.importorskip("tqdm")
-    monkeypatch.setattr(sys, "unraisablehook", (found := []).append)
-    show = progress.Reporter(Breaking())
-    with pytest.warns(UserWarning, match="no luck"):
-        show.note_compiling()
-    show(snapshot(1))
-    del show
-    gc.collect()
-    assert not found
-
-
 def test_ctrl_c_while_something_is_shown(no_bar_left):
     """Ctrl-C there is one."""
 
@@ -201,20 +179,3 @@ def test_ctrl_c_while_something_is_shown(no_bar_left):
 
     with pytest.raises(KeyboardInterrupt):
         progress.Reporter(Interrupted())(snapshot(1))
-
-
-@pytest.mark.parametrize("name", [None, "update", "close"])
-def test_a_bar_that_fails(name, monkeypatch):
-    """A bar is a side show, too: when it is made, moved or closed."""
-
-    def fail(*_, **__):
-        raise RuntimeError("no widgets")
-
-    bar = fail if name is None else type("Bar", (FakeBar,), {name: fail})
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=bar))
-    show = progress.Reporter()
-    with pytest.warns(UserWarning, match="no widgets"):
-        show(snapshot(1, js.Status.TARGET))
-    show(snapshot(2))
-    show.close()

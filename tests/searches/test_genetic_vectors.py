@@ -15,7 +15,6 @@ from references import another, below, stream_at
 from ways import KERNEL
 
 import jaxopt_search as js
-from jaxopt_search.backends import random
 
 # Vectors of finite domains
 
@@ -142,41 +141,6 @@ def test_a_kernel_breeds_the_same_vectors():
     vectors = itertools.product(*map(range, np.asarray(problem.domain_sizes).tolist()))
     costs = jax.jit(jax.vmap(problem.cost))(jnp.array(list(vectors), jnp.int32))
     assert found.searches.best_cost.min() == costs.min()
-
-
-@jax.tree_util.register_static
-class Reassign(js.Moves):
-    """Gives a random variable a random value."""
-
-    num_words = 2
-
-    def propose(self, problem, vector, words):
-        variable = random.below(words[0], vector.shape[0])
-        return variable, random.below(words[1], problem.domain_sizes[variable])
-
-    def apply(self, problem, vector, move):
-        return vector.at[move[0]].set(move[1])
-
-
-@pytest.mark.slow
-def test_islands_of_vectors_learn_from_one_another():
-    """With a local search, to the optimum."""
-    problem = clashes([3, 1, 4, 2, 5, 3, 2])
-    search = js.genetic(
-        population_size=10,
-        crossover="uniform",
-        alike=0.3,
-        restart_every=4,
-        local_search=js.simulated_annealing(js.FullEvaluation(Reassign()), 0.0),
-        local_steps=6,
-    )
-    options = {"num_searches": 4, "max_steps": 30, "exchange": js.shuffle(every=5)}
-    result = js.solve(problem, search, 0, devices=1, **options)
-    state, costs_of = result.state.searches, jax.jit(jax.vmap(problem.cost))
-    np.testing.assert_array_equal(costs_of(state.population.reshape(40, 7)), state.costs.ravel())
-    vectors = itertools.product(*map(range, np.asarray(problem.domain_sizes).tolist()))
-    costs = costs_of(jnp.array(list(vectors), jnp.int32))
-    assert result.fun == int(costs.min())
 
 
 def test_a_crossover_refuses_solutions_of_another_space():
