@@ -183,6 +183,25 @@ def lower(program: Program) -> Any:
         return jitted.lower(*program.arguments, **program.static)
 
 
+class _Hits(threading.local):
+    """How many programs this thread has found in JAX's own cache."""
+
+    number = 0
+
+
+_hits = _Hits()
+
+
+@functools.cache
+def _count_hits() -> None:
+    """Has JAX tell of them, from the first call on: until JAX 0.8 it forgets no listener."""
+
+    def note(event: str, **_: Any) -> None:
+        _hits.number += event == "/jax/compilation_cache/cache_hits"
+
+    jax.monitoring.register_event_listener(note)
+
+
 def compile(program: Program) -> Any:
     """Returns a program, a `jax.stages.Compiled`: loaded if it is kept, else compiled and kept."""
     name = program.name_of(program.fn.on_platform_of(program.arguments))
@@ -190,19 +209,13 @@ def compile(program: Program) -> Any:
         return lower(program).compile()  # JAX remembers it for the call
     from jax.experimental import serialize_executable
 
-    hits, own = list[str](), threading.get_ident()
-
-    def note(event: str, **_: Any) -> None:
-        if event == "/jax/compilation_cache/cache_hits" and threading.get_ident() == own:
-            hits.append(event)
+    _count_hits()
+    before = 0
 
     def made() -> Any:
-        lowered = lower(program)
-        jax.monitoring.register_event_listener(note)
-        try:
-            return lowered.compile()
-        finally:
-            jax.monitoring.unregister_event_listener(note)
+        nonlocal before
+        lowered, before = lower(program), _hits.number
+        return lowered.compile()
 
     def read(data: bytes) -> Any:
         found, result = pickle.loads(zlib.decompress(data))
@@ -212,7 +225,7 @@ def compile(program: Program) -> Any:
         )
 
     def written(compiled: Any) -> bytes:
-        if hits:
+        if _hits.number > before:
             raise ValueError("a program from JAX's own cache cannot be written once more")
         found, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))

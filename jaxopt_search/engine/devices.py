@@ -168,7 +168,7 @@ def settings_left() -> Generator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(jax.transfer_guard("allow"))
         if _has_mesh.get():  # else programs were compiled once more
-            stack.enter_context(jax.set_mesh(None))
+            stack.enter_context(jax.set_mesh(Mesh(np.empty((), object), ())))
         yield
 
 

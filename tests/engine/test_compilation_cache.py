@@ -1,6 +1,7 @@
 """The compilation cache: its folder, its settings, and that no program is compiled twice."""
 
 import collections
+import contextlib
 import functools
 import subprocess
 import sys
@@ -46,7 +47,8 @@ def counts():
 
     jax.monitoring.register_event_listener(count)
     yield found
-    jax.monitoring.unregister_event_listener(count)
+    with contextlib.suppress(AttributeError):  # until JAX 0.8 it stays
+        jax.monitoring.unregister_event_listener(count)
 
 
 def settings():
@@ -161,7 +163,8 @@ def test_no_program_is_compiled_twice(tmp_path, counts):
     code = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path)]
     found = subprocess.run(code, capture_output=True, text=True, check=True, timeout=300).stdout
     requests, hits, misses, num_traced, length = map(float, found.split())
-    assert (requests, misses, num_traced) == (hits, 0, 0)
+    assert (requests, misses) == (hits, 0)
+    assert num_traced == 0 or jax.__version_info__ < (0, 8)  # which tells of shapes, too
     assert requests < len(whole)
     assert (files(tmp_path), files(tmp_path, ".program")) == (kept, whole)
     assert length == solve(np.random.default_rng(2).random((60, 2)), key=2).fun

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 import pytest
 from cases import LinearOrdering, linear_ordering, matrix_tsp
+from ways import wide_types
 
 import jaxopt_search as js
 from jaxopt_search.engine import compile as compiling
@@ -34,7 +35,8 @@ def traced():
 
     jax.monitoring.register_event_duration_secs_listener(count)
     yield found
-    jax.monitoring.unregister_event_duration_listener(count)
+    with contextlib.suppress(AttributeError):  # until JAX 0.8 it stays
+        jax.monitoring.unregister_event_duration_listener(count)
 
 
 @pytest.fixture
@@ -272,7 +274,8 @@ def compiled():
 
     jax.monitoring.register_event_duration_secs_listener(note)
     yield found
-    jax.monitoring.unregister_event_duration_listener(note)
+    with contextlib.suppress(AttributeError):  # until JAX 0.8 it stays
+        jax.monitoring.unregister_event_duration_listener(note)
 
 
 def solve_in_full(problem, num_searches, **options):
@@ -312,7 +315,7 @@ def test_what_fails_in_a_thread_is_compiled_by_the_call(compiled):
 def test_settings_of_the_callers_thread_hold(compiled):
     """The call compiles its programs itself then, and the next call without them its own."""
     problem = matrix_tsp(7)
-    with jax.enable_x64(True):
+    with wide_types(True):
         result = solve(problem)
     assert compiled and True not in compiled
     compiled.clear()

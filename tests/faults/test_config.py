@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec as P
 from probes import annealing, assert_same, line, small_tsp, walk
+from ways import wide_types
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -45,7 +46,7 @@ def repaired():
 @contextlib.contextmanager
 def switched():
     with (
-        jax.enable_x64(True),
+        wide_types(True),
         jax.numpy_dtype_promotion("strict"),
         jax.threefry_partitionable(False),
         jax.debug_nans(True),

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from ways import wide_types
 
 from jaxopt_search.successors import bit_sets
 
@@ -29,7 +30,7 @@ def test_sets_are_those_of_numpy(n, is_wide):
     beyond the last variable.
     """
     members, everyone = some(n, 2, 4), np.ones(n, bool)
-    with jax.enable_x64(is_wide), jax.numpy_dtype_promotion("strict"):
+    with wide_types(is_wide), jax.numpy_dtype_promotion("strict"):
         words = bit_sets.pack(jnp.asarray(members))
         found = words, bit_sets.unpack(words, n), bit_sets.count(words), bit_sets.full(n)
     wanted = packed(members), members, members.sum(-1), packed(everyone)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from ways import wide_types
 
 import jaxopt_search as js
 
@@ -83,7 +84,7 @@ def test_floats_are_compared_by_their_bits():
 
 def test_wide_and_narrow_types_are_compared_whole():
     """Numbers of 64 bits that differ in their upper half, and of 8 bits."""
-    with jax.enable_x64(True):
+    with wide_types(True):
         wide = jnp.asarray([1, 1 + 2**40, 1, 1 + 2**40], jnp.int64)
         assert js.successors.duplicates(wide).tolist() == [False, False, True, True]
     narrow = jnp.asarray([-1, 127, -1], jnp.int8)

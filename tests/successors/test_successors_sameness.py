@@ -11,7 +11,7 @@ import pytest
 from kernels import launches
 from successors import comparing
 from successors import heuristics as parts
-from ways import KERNEL, ON_GPU, needs_cpu
+from ways import KERNEL, ON_GPU, needs_cpu, wide_types
 
 import jaxopt_search as js
 from jaxopt_search.backends import obstacle, random
@@ -172,7 +172,7 @@ def test_it_runs_on_the_device_that_was_asked_for():
 
 def test_settings_of_jax_change_nothing():
     """64-bit types, strict promotion and a check for NaN."""
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
+    with wide_types(True), jax.numpy_dtype_promotion("strict"), jax.debug_nans(True):
         check("aggregates")
 
 

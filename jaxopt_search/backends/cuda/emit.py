@@ -38,6 +38,8 @@ from jaxopt_search.backends.cuda.operations import (
 from jaxopt_search.backends.cuda.trace import Program, Unportable
 
 HEADER = (pathlib.Path(__file__).parent / "header.h").read_text()
+BARRIER_AFTER_WRITES = False
+"""Whether none is left out: set it before a kernel is made, to find out if a barrier is missing."""
 _EXCHANGE = 512  # bytes for what warps have found
 _USES_IN_LOOP = 8  # of a line in a loop, for one outside
 
@@ -635,6 +637,8 @@ class Emitter:
         return [self._written(storage)]
 
     def _written(self, storage: _Storage) -> _Part:
+        if BARRIER_AFTER_WRITES:
+            self.barrier()
         storage.version += 1
         return _Part(storage, storage.version)
 

@@ -44,6 +44,7 @@ ELEMENTWISE = {
     "clamp": "clamp({}, {}, {})",
     "stop_gradient": "{}",
     "reshard": "{}",  # within `pmap`
+    "device_put": "{}",  # of constants, until JAX 0.8
     "copy": "{}",
 }
 REDUCTIONS = {

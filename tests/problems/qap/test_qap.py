@@ -19,6 +19,7 @@ from qaps import (
     matrices,
 )
 from scipy import optimize
+from ways import wide_types
 
 import jaxopt_search as js
 from jaxopt_search.backends import memory
@@ -89,7 +90,7 @@ def test_wide_types_change_nothing():
     """With 64-bit types and strict promotion on, costs and deltas are the same, dtypes included."""
     problem, orders = qap(*matrices(5, "float")), all_assignments(5)[::9]
     expected = costs_of(problem, orders), deltas_of(problem, orders)
-    with jax.enable_x64(True), jax.numpy_dtype_promotion("strict"):
+    with wide_types(True), jax.numpy_dtype_promotion("strict"):
         found = costs_of(problem, orders), deltas_of(problem, orders)
     for one, other in zip(found, expected, strict=True):
         assert_same(one, other)
