@@ -84,16 +84,13 @@ def test_what_a_machine_has_left(tmp_path, monkeypatch):
     assert memory.free_bytes(CPU) == float("inf")
 
 
-@pytest.mark.parametrize(
-    "text", ["RESOURCE_EXHAUSTED: no room", "INTERNAL: Error: Out of memory allocating 9 bytes."]
-)
-def test_both_ways_to_say_it(text):
+def test_another_way_to_say_it():
     """JAX has several texts for running out of memory."""
     with (
         pytest.raises(MemoryError, match="num_searches=7; use fewer"),
         memory.memory_errors_explained("num_searches=7"),
     ):
-        raise jax.errors.JaxRuntimeError(text)
+        raise jax.errors.JaxRuntimeError("INTERNAL: Error: Out of memory allocating 9 bytes.")
 
 
 def test_out_of_memory_in_a_chunk(tmp_path, monkeypatch):

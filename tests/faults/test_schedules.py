@@ -57,11 +57,10 @@ def test_bad_schedule_is_refused(schedule, text):
         js.solve(small_tsp(), annealing(schedule), 0, max_steps=100)
 
 
-@pytest.mark.parametrize("schedule", [None, "hot"])
-def test_no_schedule_at_all(schedule):
+def test_no_schedule_at_all():
     """What is neither number nor function is refused by its type."""
-    with refuses(TypeError, f"schedule is a {type(schedule).__name__}"):
-        annealing(schedule)
+    with refuses(TypeError, "schedule is a str"):
+        annealing("hot")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ def solve(problem, **options):
     ("matrix", "kind", "text"),
     [
         (changed(2, 3, np.nan), ValueError, "distance[2,3] is NaN"),
-        (changed(1, 0, np.inf), ValueError, "distance[1,0] is inf"),
         (np.ones((5, 3)), ValueError, "shape (5, 3), expected (n, n)"),
         (
             np.where(MATRIX_OF_FOUR == 7, "x", MATRIX_OF_FOUR.astype(object)),
@@ -47,10 +46,8 @@ PLACES = np.random.default_rng(0).random((12, 2))
     ("data", "options", "fun"),
     [
         ([[0, 0], [10, 0]], {}, 20),
-        ([[0, 0], [10, 0]], {"metric": "EUCLID"}, 20),
         ([[0, 0], [3, 4.6]], {"metric": "EUC_2D"}, 10),
         ([[0, 7], [5, 0]], {"metric": "MATRIX"}, 12),
-        ([[0, 7], [5, 0]], {"dtype": "int32"}, 12),
         (js.tsp([[0, 7], [5, 0]]), {}, 12),
         ([[0, 1, 2], [1, 0, 3], [2, 3, 0]], {}, 6),
         ([[5, 6]], {}, 0),
@@ -86,11 +83,10 @@ def test_metric_and_dtype_have_to_suit_the_data(data, options, text):
         js.solve_tsp(data, max_steps=1, **options)
 
 
-@pytest.mark.parametrize("value", [np.nan, 7.5])
-def test_diagonal_is_ignored(value):
+def test_diagonal_is_ignored():
     """What stands on the diagonal changes nothing, and there is no warning."""
     matrix = MATRIX_OF_FOUR.astype(float)
-    np.fill_diagonal(matrix, value)
+    np.fill_diagonal(matrix, np.nan)
     problem, expected = js.tsp(matrix), js.tsp(MATRIX_OF_FOUR)
     assert problem.matrix.dtype == jnp.int32
     np.testing.assert_array_equal(problem.matrix, expected.matrix)
