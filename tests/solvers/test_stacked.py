@@ -69,11 +69,12 @@ SOLVERS = {
 
 
 def test_tiny_tours_are_the_shortest(monkeypatch):
-    """Of any sizes and scales, in kernels; others of these tests run natively."""
+    """Of any sizes and scales, from a city on, in kernels; others of these tests run natively."""
     implementation = "interpret"
     monkeypatch.setattr(stepping, "choose", lambda *_: Choice(implementation))
     points = [*cities(7, 6), np.random.default_rng(0).random((9, 2))]
-    result = solve_tsp(points, max_steps=600)
+    result = solve_tsp(points, max_steps=600, start=5)
+    assert [tour[0] for tour in result.x] == [5, 5, 5]
     assert [sorted(tour.tolist()) for tour in result.x] == [list(range(n)) for n in (7, 6, 9)]
     assert {tour.dtype for tour in result.x} == {np.dtype(np.int32)}
     np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
