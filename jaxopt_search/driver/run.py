@@ -50,6 +50,7 @@ from jaxopt_search.types import Exchange, Problem, Search
 _OPTIMUM = "optimum"
 _ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
 _LONGEST_FIRST = ("steps", "exchange", "start", "look")
+_LONGEST_FIRST_OF_KERNELS = ("exchange", "steps", "start", "look")
 """Programs in the order in which they are traced, by how long they then compile."""
 
 
@@ -525,7 +526,9 @@ class Run:
             key, given = split.brought((self.key, given))
             static = {"num_searches": self.num_searches}
             programs["start"] = Program(starting.begin, (key, *own, given), static)
-        programs = {name: programs[name] for name in sorted(programs, key=_LONGEST_FIRST.index)}
+        is_kernel = self.choice.implementation == "cuda"
+        order = _LONGEST_FIRST_OF_KERNELS if is_kernel else _LONGEST_FIRST
+        programs = {name: programs[name] for name in order if name in programs}
         compile_all(programs.values(), self.starts and self.starts.built)
         parts = self.problem, self.search, self.exchange
         try:
