@@ -27,7 +27,7 @@ from jaxopt_search.checks import num_cores as num_cores
 from jaxopt_search.command.starts import use_cpu_cores as use_cpu_cores
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance
 from jaxopt_search.datasets.registry import DATA_VARIABLE
-from jaxopt_search.driver import environment
+from jaxopt_search.engine.fingerprints import environment
 from jaxopt_search.results import plotting
 
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
@@ -86,7 +86,7 @@ def provenance(devices: Sequence[Any]) -> dict[str, Any]:
     Args:
       devices: the `jax.Device`s that the run used.
     """
-    return {"env": environment.of(tuple(devices)) | {"jaxopt_search": version()}, "date": now()}
+    return {"env": environment(tuple(devices)) | {"jaxopt_search": version()}, "date": now()}
 
 
 @functools.cache

@@ -11,7 +11,6 @@ from jaxopt_search import neighborhoods as neighborhoods
 from jaxopt_search import problems as problems
 from jaxopt_search import searches as searches
 from jaxopt_search import successors as successors
-from jaxopt_search.analysis import run_times as run_times
 from jaxopt_search.backends import memory as memory
 from jaxopt_search.backends import random as random
 from jaxopt_search.command.doctor import doctor as doctor
@@ -53,6 +52,7 @@ from jaxopt_search.results import Result as Result
 from jaxopt_search.results import StackedResult as StackedResult
 from jaxopt_search.results import Status as Status
 from jaxopt_search.results import plotting as plotting
+from jaxopt_search.results import run_times as run_times
 from jaxopt_search.results.types import load_result as load_result
 from jaxopt_search.searches import *  # noqa: F403
 from jaxopt_search.searches.schedules import geometric as geometric

@@ -24,9 +24,8 @@ BUDGETS = {
         "command": 480,
         "crossovers": 400,
         ".": 480,
-        "results": 350,
+        "results": 470,
         "exchanges": 120,
-        "analysis": 120,
     },
     "tests": {
         "faults": 2000,
@@ -44,11 +43,10 @@ BUDGETS = {
         "padding": 400,
         "neighborhoods": 350,
         "testing": 340,
-        "results": 300,
+        "results": 400,
         "exchanges": 280,
         "crossovers": 280,
         "guide": 200,
-        "analysis": 100,
     },
     "experiments": {
         "pspm": 900,

@@ -23,7 +23,7 @@ def ours(request: dict[str, Any]) -> Answer:
     import jax
 
     import jaxopt_search as js
-    from jaxopt_search.driver import environment
+    from jaxopt_search.engine.fingerprints import environment
 
     dir(js)  # imports all that is offered, as the first call would
 
@@ -36,7 +36,7 @@ def ours(request: dict[str, Any]) -> Answer:
     answer: Answer = {
         "import_seconds": imported - BEGAN,
         "device_seconds": time.perf_counter() - imported,
-        "env": environment.of(tuple(devices)),
+        "env": environment(tuple(devices)),
     }
     for call in request["calls"]:
         answer |= _called(js, request["kind"], _arrays(call), call["seed"], request["seconds"])

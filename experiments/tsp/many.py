@@ -24,8 +24,8 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common, flag_types
 from experiments.common import Runs
-from jaxopt_search.driver import environment
 from jaxopt_search.engine.devices import find_devices
+from jaxopt_search.engine.fingerprints import environment
 
 SIZE = 30_000
 NEAR = 0.001
@@ -59,7 +59,7 @@ def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
         tours = list(pool.map(solve, points, chunksize=4))
         elapsed = time.perf_counter() - began
     lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
-    env = environment.of(find_devices(None)) | {"devices": f"{num_cores} cores"}
+    env = environment(find_devices(None)) | {"devices": f"{num_cores} cores"}
     return _record("fast-tsp", points, seconds, seed, elapsed) | {"lengths": lengths, "env": env}
 
 

@@ -15,10 +15,10 @@ import jaxopt_search as js
 from jaxopt_search import files
 from jaxopt_search.command import starts
 from jaxopt_search.command.main import NO_SUCCESS, SUCCESS, reason_of, say, tell
-from jaxopt_search.driver import environment
 from jaxopt_search.engine import stepping
 from jaxopt_search.engine.compile import folder_to_use
 from jaxopt_search.engine.devices import describe, find_devices, is_cpu, platform_of
+from jaxopt_search.engine.fingerprints import environment
 
 _EXTRAS = ("matplotlib", "scipy", "tqdm", "pooch")
 _NVIDIA = pathlib.Path("/proc/driver/nvidia/version")
@@ -58,7 +58,7 @@ def _tell_all(tell: Callable[[str], None], warn: Callable[[str], None]) -> bool:
 
 def _findings() -> Iterator[tuple[str, str, str]]:
     """Yields what was looked at, what was found, and what is wrong with it, or ""."""
-    for name, text in environment.of_host().items():
+    for name, text in environment().items():
         yield name, text, ""
     try:
         devices = find_devices("all")

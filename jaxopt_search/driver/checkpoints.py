@@ -23,9 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import check_number
-from jaxopt_search.driver import environment
 from jaxopt_search.driver.starts import leaves_by_path
-from jaxopt_search.engine.fingerprints import fingerprint
+from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.errors import CheckpointError
 from jaxopt_search.files import beside, remove_abandoned
@@ -156,7 +155,7 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
       OSError: if that cannot be done.
     """
     header = {"format": FORMAT, "schema": SCHEMA, **identity._asdict()}
-    header |= {"versions": environment.of_host(), "notes": kept.notes}
+    header |= {"versions": environment(), "notes": kept.notes}
     found = _named("state", kept.state) | _named("best", kept.best)
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
     archives.write(path, header, arrays, is_new=is_new)

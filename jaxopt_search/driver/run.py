@@ -23,14 +23,14 @@ from jaxopt_search.checks import (
     check_option,
     highest_cost_that_meets,
 )
-from jaxopt_search.driver import checkpoints, chunks, environment, starts
+from jaxopt_search.driver import checkpoints, chunks, starts
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all
 from jaxopt_search.engine.devices import Devices, find_devices, host_driver, refuse_tracers
-from jaxopt_search.engine.fingerprints import fingerprint
+from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.memory import MemoryEstimate
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.split import DeviceSplit
@@ -478,7 +478,7 @@ class Run:
             "target": None if self.target is None else self.target.item(),
             "history": self.history.notes(),
             "callback": self.callback_notes(),
-            "env": environment.of(self.split.devices),
+            "env": environment(self.split.devices),
         }
         joined = self.split.join(self.state, self.num_searches)
         held = jax.tree.map(jnp.asarray, (self.search, self.exchange))
@@ -700,7 +700,7 @@ class Run:
             feasible=math.isfinite(best.fun),
             compile_seconds=self.timer.compile_seconds or 0.0,
             elapsed=self.timer.elapsed,
-            env=environment.of(self.split.devices) | {"implementation": implementation},
+            env=environment(self.split.devices) | {"implementation": implementation},
             problem=counted_in_full(self.problem),
             search=self.search,
             exchange=self.exchange,

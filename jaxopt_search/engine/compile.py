@@ -26,14 +26,7 @@ import jax
 
 from jaxopt_search import files
 from jaxopt_search.checks import num_cores
-from jaxopt_search.engine import fingerprints
-from jaxopt_search.engine.devices import (
-    default_device,
-    devices_of,
-    is_traced,
-    platform_of,
-    settings_left,
-)
+from jaxopt_search.engine import devices, fingerprints
 from jaxopt_search.files import whole
 from jaxopt_search.interrupts import held_back
 
@@ -85,9 +78,11 @@ class Jitted:
     def on_platform_of(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
         leaves = jax.tree.leaves(arguments)
-        if not self._on_platforms or is_traced(leaves):
+        if not self._on_platforms or devices.is_traced(leaves):
             return self.jitted
-        platform = platform_of((devices_of(leaves) or [default_device()])[0])
+        platform = devices.platform_of(
+            (devices.devices_of(leaves) or [devices.default_device()])[0]
+        )
         if _is_told_how_to_compile(platform):
             return self.jitted
         return self._on_platforms.get(platform, self.jitted)
@@ -172,7 +167,7 @@ class Program(NamedTuple):
         """What tells it from other programs of its function."""
         leaves, structure = jax.tree.flatten(self.arguments)
         kinds = tuple(map(fingerprints.kind_of, leaves))
-        where = frozenset(devices_of(leaves))
+        where = frozenset(devices.devices_of(leaves))
         return structure, kinds, tuple(sorted(self.static.items())), where
 
 
@@ -221,7 +216,7 @@ def compile(program: Program) -> Any:
         found, result = pickle.loads(zlib.decompress(data))
         structures = jax.tree.structure((program.arguments, {})), jax.tree.structure(result)
         return serialize_executable.deserialize_and_load(
-            found, *structures, execution_devices=devices_of(program.arguments)
+            found, *structures, execution_devices=devices.devices_of(program.arguments)
         )
 
     def written(compiled: Any) -> bytes:
@@ -279,7 +274,7 @@ def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | N
     own, pending = fingerprints.settings(), list[concurrent.futures.Future[Any]]()
 
     def compile_there(program: Program) -> None:
-        with settings_left():
+        with devices.settings_left():
             if fingerprints.settings() == own:  # else some are for the caller's thread only
                 program.temporaries()
 

@@ -25,7 +25,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxlib import version
 
-from jaxopt_search.engine.devices import devices_of, words_of
+import jaxopt_search
+from jaxopt_search.engine.devices import describe, devices_of, platform_of, words_of
 from jaxopt_search.pytrees import IgnoredByJit
 
 _DIGITS = 16
@@ -302,11 +303,44 @@ def _surroundings() -> tuple[str, ...]:
     code = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         code.update(path.read_bytes())
-    try:  # the instructions that the machine's processor knows
-        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        known = {one for one in lines if one.startswith(("flags", "Features", "model name"))}
-    except OSError:
-        known = {platform.processor()}
+    # The instructions that the machine's processor knows.
+    known = {one for one in _cpu_info() if one.startswith(("flags", "Features", "model name"))}
     versions = jax.__version__, version.__version__, platform.python_version()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("LIBTPU_INIT_ARGS", "")
     return code.hexdigest(), *versions, *flags, platform.platform(), *sorted(known)
+
+
+def environment(devices: tuple[jax.Device, ...] = ()) -> dict[str, str]:
+    """Returns what a result depends on besides its arguments: versions, processor and devices.
+
+    Args:
+      devices: none, before one is started.
+    """
+    found = {
+        "jaxopt_search": jaxopt_search.__version__,
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "cpu": _cpu_name(),
+    }
+    if devices:
+        found |= {"platform": platform_of(devices[0]), "devices": describe(devices)}
+    return found
+
+
+@functools.cache
+def _cpu_name() -> str:
+    """Returns the name of the host's processor: its maker's, where the system tells it."""
+    named = (
+        line.partition(":")[2].strip() for line in _cpu_info() if line.startswith("model name")
+    )
+    return next(named, "") or platform.processor() or platform.machine()
+
+
+@functools.cache
+def _cpu_info() -> list[str]:
+    """Returns the lines in which Linux tells of its processors; none elsewhere."""
+    try:
+        return pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []

@@ -23,14 +23,14 @@ from jax import lax
 from jaxopt_search import contracts
 from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
-from jaxopt_search.driver import checkpoints, chunks, environment
+from jaxopt_search.driver import checkpoints, chunks
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all, jit
 from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
-from jaxopt_search.engine.fingerprints import fingerprint
+from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.split import AXES, DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.interrupts import held_back
@@ -371,7 +371,7 @@ class Placements(abc.ABC):
             nit=self.made,
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
-            env=environment.of(self._devices) | {"implementation": self.implementation},
+            env=environment(self._devices) | {"implementation": self.implementation},
         )
 
     def snapshot(self) -> Snapshot:

@@ -19,13 +19,13 @@ from jax import lax
 from jaxopt_search.backends import Implementation, random
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation, int32
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
-from jaxopt_search.driver import checkpoints, chunks, environment
+from jaxopt_search.driver import checkpoints, chunks
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.results import Recorder, Report
 from jaxopt_search.engine import loop, memory, outcome, starting, stepping
 from jaxopt_search.engine.devices import is_cpu
-from jaxopt_search.engine.fingerprints import fingerprint
+from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.split import pmapped
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.exchanges import Recombine, recombine
@@ -37,17 +37,9 @@ from jaxopt_search.problems.bounds import tour_unit
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.problems.tsp import candidates, paths, traced
-from jaxopt_search.problems.tsp.build import (
-    diameters,
-    drawn_near,
-    matrix_in_full,
-    middle,
-    tsp_from_coords,
-)
+from jaxopt_search.problems.tsp import build, candidates, paths, traced
 from jaxopt_search.problems.tsp.curves import tours_through
-from jaxopt_search.problems.tsp.ends import Ends
-from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.problems.tsp.problem import TSP, Ends
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.searches import LocalSearch, TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
@@ -312,7 +304,7 @@ class _Runs:
             "pace": self.stack.pacer.notes(),
             "fun": self.stack.costs(found),
             "history": self.history.notes(),
-            "env": environment.of(self._team.devices),
+            "env": environment(self._team.devices),
         }
         states = self._joined([runs.state for runs in self.blocks])
         return Snapshot(states, _together(found), notes)
@@ -348,7 +340,7 @@ class _Runs:
             nfev=self.step * stack.kind.num_searches * stack.moves_per_step,
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
-            env=environment.of(self._team.devices) | {"implementation": str(self.choice)},
+            env=environment(self._team.devices) | {"implementation": str(self.choice)},
             picture=stack.picture,
         )
 
@@ -436,14 +428,14 @@ def stack_of_tours(
     begin = Ends(paths.check_city("start", start, min(map(len, points))), is_path=False)
     first, place = zip(*map(candidates.places, points), strict=True)
     places = [each[rows] for each, rows in zip(points, first, strict=True)]
-    near, left_out = zip(*map(drawn_near, places), strict=True)
+    near, left_out = zip(*map(build.drawn_near, places), strict=True)
     sizes = list(map(len, places))
     most = max(sizes)
     if most <= _TRIVIAL:
         options.timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
-    units = np.array([tour_unit(len(each), diameters(each).item()) for each in near], float)
+    units = np.array([tour_unit(len(each), build.diameters(each).item()) for each in near], float)
 
     def through_cities(i: int, tour: np.ndarray) -> np.ndarray:
         """Returns the tour of cities, [n] int32, that passes their places as `tour` does."""
@@ -472,9 +464,9 @@ def stack_of_paths(
     points: list[np.ndarray], start: Any, end: Any, recipe: Recipe, options: RunOptions
 ) -> Stack:
     """Returns B instances like `stack_of_tours`, but of paths, which take matrices; see `paths`."""
-    closed = [tsp_from_coords(each, storage="matrix") for each in points]
+    closed = [build.tsp_from_coords(each, storage="matrix") for each in points]
     problems = [paths.with_ends(problem, start, end) for problem in closed]
-    matrices = list(map(matrix_in_full, closed))
+    matrices = list(map(build.matrix_in_full, closed))
     sizes = [problem.capacity for problem in problems]
     room = padding.capacity_for(max(sizes))
     num_tours = len(points) * (recipe.num_searches + room)
@@ -513,7 +505,7 @@ def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Ci
 
     def place(each: np.ndarray, unit: float) -> np.ndarray:
         own = each / unit
-        own = (own - middle(own)).astype(np.float32)
+        own = (own - build.middle(own)).astype(np.float32)
         return np.concatenate([own, np.repeat(own[:1], room - len(own), axis=0)])
 
     places = np.stack(list(map(place, points, units.tolist())))

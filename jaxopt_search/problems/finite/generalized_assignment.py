@@ -18,16 +18,10 @@ from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
 from jaxopt_search.interrupts import refuse_orphans
+from jaxopt_search.problems import matrix_input
 from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.finite.vector import FiniteProblem, check_vector
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import (
-    DType,
-    finite_matrix,
-    has_exact_costs,
-    on_device,
-    refuse_first,
-)
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
 
@@ -196,7 +190,7 @@ def generalized_assignment(
     loads: Any,
     capacities: Any,
     *,
-    dtype: DType | None = None,
+    dtype: matrix_input.DType | None = None,
     best_known: float | None = None,
 ) -> GeneralizedAssignment:
     """Returns the problem of giving each job to one agent, within capacities, at the least cost.
@@ -238,7 +232,7 @@ def generalized_assignment(
     if capacities.shape != costs.shape[:1]:
         raise ValueError(f"capacities has shape {capacities.shape}, expected {costs.shape[:1]}")
     loads, capacities = _amounts(loads, "loads"), _amounts(capacities, "capacities")
-    is_exact = has_exact_costs(dtype, "costs", costs)
+    is_exact = matrix_input.has_exact_costs(dtype, "costs", costs)
     costs = costs.astype(np.int64 if is_exact else np.float64)
     total = sum(map(int, loads.max(axis=0)))
     most = max(total, int(loads.sum(axis=1, dtype=object).max()), int(capacities.max()))
@@ -274,12 +268,12 @@ def generalized_assignment(
         best_known=best_known,
     )
     return GeneralizedAssignment(
-        costs=on_device(costs.T, dtype),
-        loads=on_device(loads.T, jnp.int32),
-        capacities=on_device(capacities, jnp.int32),
-        fixed_penalty=on_device(fixed, dtype),
-        penalty=on_device(penalty, dtype),
-        domain_sizes=on_device(np.full(n, m), jnp.int32),
+        costs=matrix_input.on_device(costs.T, dtype),
+        loads=matrix_input.on_device(loads.T, jnp.int32),
+        capacities=matrix_input.on_device(capacities, jnp.int32),
+        fixed_penalty=matrix_input.on_device(fixed, dtype),
+        penalty=matrix_input.on_device(penalty, dtype),
+        domain_sizes=matrix_input.on_device(np.full(n, m), jnp.int32),
         n=n,
         num_agents=m,
         host=host,
@@ -287,7 +281,7 @@ def generalized_assignment(
 
 
 def _matrix(values: Any, name: str) -> np.ndarray:
-    matrix = finite_matrix(values, name)
+    matrix = matrix_input.finite_matrix(values, name)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}, expected (agents, jobs)")
     return matrix
@@ -295,7 +289,7 @@ def _matrix(values: Any, name: str) -> np.ndarray:
 
 def _amounts(values: np.ndarray, name: str) -> np.ndarray:
     """Returns int64, at least 0."""
-    refuse_first(values, ~np.isfinite(values), name)
+    matrix_input.refuse_first(values, ~np.isfinite(values), name)
     wrong = (values < 0) | (values != np.floor(values))
     if wrong.any():
         where = tuple(np.argwhere(wrong)[0].tolist())

@@ -18,11 +18,11 @@ from jax import lax
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
-from jaxopt_search.problems.finite.given import graph_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
     check_vector,
+    graph_of,
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original

@@ -30,12 +30,13 @@ from jaxopt_search.checks import (
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of, unit_note
-from jaxopt_search.problems.finite.given import graph_of, quadratic_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
     check_vector,
+    graph_of,
     neighbor_lists,
+    quadratic_of,
 )
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import (

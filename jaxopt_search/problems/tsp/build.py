@@ -20,23 +20,8 @@ from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import (
-    DType,
-    as_told,
-    check_places,
-    check_square,
-    finite_matrix,
-    has_exact_costs,
-    is_integral,
-    is_nearly_symmetric,
-    may_be_rows,
-    on_device,
-    quick_shape,
-    refuse_first,
-)
 from jaxopt_search.problems.tsp import construction, traced
-from jaxopt_search.problems.tsp.ends import Ends
-from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP, Ends
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 METRICS = (None, "MATRIX", "EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS)
@@ -73,7 +58,7 @@ def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TS
 def as_tsp(
     data: Any,
     metric: str | None = None,
-    dtype: DType | None = None,
+    dtype: matrix_input.DType | None = None,
     forbidden: Literal["inf"] | None = None,
 ) -> TSP:
     """Returns the TSP that `data` stands for.
@@ -102,12 +87,12 @@ def as_tsp(
         raise ValueError(
             f"dtype is {dtype!r} and forbidden {forbidden!r} with metric {metric!r}, expected None"
         )
-    shape = quick_shape(data)
+    shape = matrix_input.quick_shape(data)
     if metric == "MATRIX" or is_matrix:
         return tsp(data, dtype=dtype, forbidden=forbidden)
     if metric is not None or (len(shape) == 2 and shape[1] == 2):
         return tsp_from_coords(data, metric=metric or "EUCLID")
-    if shape == (3, 3) and may_be_rows(real_array(data, "distances")):
+    if shape == (3, 3) and matrix_input.may_be_rows(real_array(data, "distances")):
         raise ValueError(
             "data has shape (3, 3), which may be places in space; expected their distances, or"
             " metric='MATRIX' if these are distances"
@@ -118,7 +103,7 @@ def as_tsp(
 def tsp(
     distances: Any,
     *,
-    dtype: DType | None = None,
+    dtype: matrix_input.DType | None = None,
     forbidden: Literal["inf"] | None = None,
     is_symmetric: bool | None = None,
     allow_negative: bool = False,
@@ -187,10 +172,10 @@ def tsp(
             " tsp(..., allow_negative=True)"
         )
     allowed = np.isfinite(matrix)
-    is_exact = has_exact_costs(dtype, "distances", matrix[allowed])
+    is_exact = matrix_input.has_exact_costs(dtype, "distances", matrix[allowed])
     matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
     problem = (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
-    return as_told(problem, is_symmetric, "distances are")
+    return matrix_input.as_told(problem, is_symmetric, "distances are")
 
 
 def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
@@ -233,7 +218,7 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
     own = np.where(allowed, bounds.without_cities(matrix, leaving, coming), 0)
     if not np.array_equal(matrix, matrix.T):
         mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
-        if is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
+        if matrix_input.is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
             matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
             own = np.where(allowed, bounds.without_cities(matrix, mean, mean), 0)
             note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
@@ -259,7 +244,7 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
 
 def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
     return TSP(
-        matrix=on_device(matrix.ravel(), dtype),
+        matrix=matrix_input.on_device(matrix.ravel(), dtype),
         capacity=len(matrix),
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
@@ -270,7 +255,7 @@ def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
 
 def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
     """Returns [n, n] int64 or float64 with a zero diagonal."""
-    shape = quick_shape(distances)
+    shape = matrix_input.quick_shape(distances)
     if len(shape) == 2 and shape[0] == shape[1]:
         bounds.check_matrix_of(shape[0], "tsp_from_coords(..., storage='coordinates')")
     matrix = real_array(distances, "distances")
@@ -280,7 +265,7 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
             " tsp_from_coords"
         )
     hint = "; for places in space, metric='EUCLID'" if matrix.shape[1:] == (3,) else ""
-    check_square(matrix, "distances", hint)
+    matrix_input.check_square(matrix, "distances", hint)
     matrix = matrix.copy()
     np.fill_diagonal(matrix, 0)
     if allow_inf:
@@ -288,7 +273,9 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
     is_bad = ~np.isfinite(matrix)
     if allow_inf:
         is_bad &= ~np.isposinf(matrix)
-    refuse_first(matrix, is_bad, "distance", "; forbidden='inf' takes it for no such edge")
+    matrix_input.refuse_first(
+        matrix, is_bad, "distance", "; forbidden='inf' takes it for no such edge"
+    )
     return matrix
 
 
@@ -391,8 +378,8 @@ def tsp_from_coords(
         return traced.of_coords(coords, metric, storage)
     if metric == "HAVERSINE":
         return _on_earth(checked_coords(coords), best_known)
-    if metric == "EUCLID" and quick_shape(coords)[1:] == (3,):
-        points = finite_matrix(coords, "coords").astype(np.float64)
+    if metric == "EUCLID" and matrix_input.quick_shape(coords)[1:] == (3,):
+        points = matrix_input.finite_matrix(coords, "coords").astype(np.float64)
         bounds.check_matrix_of(len(points), "places in the plane")
         apart = [points[:, None, axis] - points[:, axis] for axis in range(3)]
         matrix = np.sqrt(sum(part * part for part in apart))
@@ -423,7 +410,7 @@ def tsp_from_coords(
         way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
         bounds.check_matrix_of(len(points), way_out)
         full = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
-        matrix, metric = on_device(full.ravel(), dtype), "MATRIX"
+        matrix, metric = matrix_input.on_device(full.ravel(), dtype), "MATRIX"
     else:
         # Float coordinates count from the middle of most cities, where they are the most exact.
         x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
@@ -515,8 +502,8 @@ def _minutes_note(points: np.ndarray) -> str:
 def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
     """Returns [n, 2] float64."""
     points = real_array(coords, name)
-    check_places(points, name)
-    refuse_first(points, ~np.isfinite(points), name)
+    matrix_input.check_places(points, name)
+    matrix_input.refuse_first(points, ~np.isfinite(points), name)
     return points.astype(np.float64)
 
 
@@ -535,7 +522,7 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
         points = real_array(coords, "coords").astype(np.float64)
         if points.ndim != 3 or points.shape[2] != 2 or not points.size:
             raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
-        refuse_first(points, ~np.isfinite(points), "coords")
+        matrix_input.refuse_first(points, ~np.isfinite(points), "coords")
         bounds.check_tour_floats(points.shape[1], diameters(points).max().item())
         stack = list(points)
     if len(stack) > 1 and max(map(len, stack)) == 1:
@@ -554,7 +541,7 @@ def diameters(points: np.ndarray) -> np.ndarray:
 
 def is_computable(points: np.ndarray, metric: str) -> bool:
     """Returns whether the device computes these distances exactly from coordinates."""
-    can_round = metric in DISTANCES and is_integral(points)
+    can_round = metric in DISTANCES and matrix_input.is_integral(points)
     return metric == "EUCLID" or (can_round and diameters(points).item() <= MAX_DISTANCE)
 
 

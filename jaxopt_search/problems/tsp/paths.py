@@ -14,8 +14,7 @@ import numpy as np
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.problems.tsp.build import matrix_in_full, tsp
-from jaxopt_search.problems.tsp.ends import Ends
-from jaxopt_search.problems.tsp.problem import TSP
+from jaxopt_search.problems.tsp.problem import TSP, Ends
 from jaxopt_search.results import Result
 
 

@@ -14,7 +14,7 @@ import jaxopt_search as js
 from jaxopt_search.backends import counts as portable_counts
 from jaxopt_search.backends import obstacle
 from jaxopt_search.problems.queens import attacks as evaluation
-from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
+from jaxopt_search.problems.queens.attacks import device, host
 
 ON_THREADS = [
     *(("threads", {"num_threads": count}) for count in (1, 40)),
@@ -112,7 +112,7 @@ def test_sums_over_pairs_go_beyond_32_bits(monkeypatch, name):
     )
     for size in ("_LANES", "_ROWS", "_COLUMNS"):
         monkeypatch.setattr(device, size, 64)
-    kernel = functools.partial(coarse_kernel.in_pieces, length=64, implementation="interpret")
+    kernel = functools.partial(device.in_pieces, length=64, implementation="interpret")
     count = {**device.PURE, "kernel": kernel}[name]
     found = jax.jit(lambda queens: count(queens))(jnp.arange(300, dtype=jnp.int32))
     assert evaluation.as_python(found) == 300 * 299 // 2 * 2**21
@@ -186,9 +186,7 @@ def test_placements_of_any_integers(dtype):
 @pytest.mark.parametrize(("n", "length"), [(1, None), (5, 7), (255, 64)])
 def test_the_kernel_counts_the_same(n, length):
     """Pieces of less than a tile, of some tiles, and of all queens behind."""
-    count = functools.partial(
-        coarse_kernel.in_pieces, length=length or n, implementation="interpret"
-    )
+    count = functools.partial(device.in_pieces, length=length or n, implementation="interpret")
     found = jax.jit(functools.partial(jax.lax.map, count))(placements(n))
     assert evaluation.as_python(found).tolist() == expected(n)
 

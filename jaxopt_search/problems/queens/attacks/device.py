@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search import backends
 from jaxopt_search.backends import counts, loops, memory
 from jaxopt_search.backends.counts import Count
+from jaxopt_search.backends.memory import load
 
 Scheme: TypeAlias = Callable[[jax.Array], Count]
 """From [n] int32, the column of the queen in each row, to the number of attacking pairs."""
@@ -26,6 +28,10 @@ _LANES = 2**22
 """Pairs that `fine_index` compares at once, at least a whole row of its table."""
 _ROWS, _COLUMNS = 8192, 1024
 """What is compared at once, row by column."""
+_KERNEL_ROWS, _KERNEL_COLUMNS, _NUM_WARPS = 64, 64, 2
+"""Likewise in a kernel: a block of rows is a whole number of tiles of columns."""
+_MOST_IN_KERNEL = 2**22
+"""Queens up to which sums of two coordinates are exact in float32."""
 
 
 def serial(queens: jax.Array) -> Count:
@@ -43,12 +49,22 @@ def serial(queens: jax.Array) -> Count:
 
 def coarse(queens: jax.Array) -> Count:
     """Counts with a lane per queen, which compares it with all queens behind it."""
-    return _by_tiles(queens, _COLUMNS)
+    return _on_its_platform(queens, queens.shape[0], _COLUMNS)
 
 
 def subtasks(queens: jax.Array, *, threshold: int) -> Count:
     """Counts with a lane for every `threshold` comparisons of a queen with those behind it."""
-    return _by_tiles(queens, threshold)
+    return _on_its_platform(queens, threshold, threshold)
+
+
+def _on_its_platform(queens: jax.Array, length: int, columns: int) -> Count:
+    """Counts `in_pieces` on NVIDIA GPUs that are new enough for kernels, else by tiles."""
+    other = functools.partial(_by_tiles, columns=columns)
+    has_none = any(map(backends.refusal, jax.local_devices()))
+    if has_none or queens.shape[0] > _MOST_IN_KERNEL:
+        return other(queens)
+    cuda = functools.partial(in_pieces, length=length)
+    return lax.platform_dependent(queens, cuda=cuda, default=other)
 
 
 def _by_tiles(queens: jax.Array, columns: int) -> Count:
@@ -78,6 +94,82 @@ def _by_tiles(queens: jax.Array, columns: int) -> Count:
         return counts.add(count, counts.total(counts.of(of_rows)))
 
     return loops.fori_loop(0, -(-n // rows), look_at_rows, counts.zero())
+
+
+def in_pieces(queens: jax.Array, *, length: int, implementation: str = "cuda") -> Count:
+    """Counts in a kernel: a program for some queens and `length` of the queens behind each.
+
+    Args:
+      queens: [n] int32, n up to 2**22.
+      length: queens behind that a program looks at, rounded up to whole tiles.
+      implementation: the kernel's, see `backends.launch`.
+    """
+    n = queens.shape[0]
+    num_blocks = -(-n // _KERNEL_ROWS)
+    tiles = -(-min(length, n + _KERNEL_COLUMNS) // _KERNEL_COLUMNS)
+    num_pieces = -(-n // (tiles * _KERNEL_COLUMNS))
+    row = lax.iota(jnp.int32, n)
+    # What fills tiles up attacks nothing: neither a queen nor other filling.
+    room, nothing = (0, num_blocks * _KERNEL_ROWS + _KERNEL_COLUMNS - n), jnp.float32(jnp.nan)
+    rising = jnp.pad((queens + row).astype(jnp.float32), room, constant_values=nothing)
+    falling = jnp.pad((queens - row).astype(jnp.float32), room, constant_values=nothing)
+
+    def count(i: jax.Array, diagonals: Any, own: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        block, piece, _ = own
+        start = block * _KERNEL_ROWS
+        first = start + piece * (tiles * _KERNEL_COLUMNS)
+        of_rows = _attacks_in_piece(n, tiles, start, first, diagonals)
+        return block, piece, jnp.sum(of_rows).astype(jnp.uint32)
+
+    block, piece = jnp.divmod(lax.iota(jnp.int32, num_blocks * num_pieces), num_pieces)
+    _, _, attacks = backends.launch(
+        count,
+        jnp.int32(1),
+        (rising, falling),
+        (block, piece, jnp.zeros(block.shape, jnp.uint32)),
+        num_warps=_NUM_WARPS,
+        implementation=implementation,
+    )
+    attacks = attacks.reshape(num_blocks, num_pieces)
+    return counts.total(counts.total(counts.of(attacks)))
+
+
+def _attacks_in_piece(
+    n: int, tiles: int, start: jax.Array, first: jax.Array, diagonals: tuple[Any, ...]
+) -> jax.Array:
+    """Returns how many queens behind it each of some rows attacks, [_KERNEL_ROWS] int32.
+
+    Args:
+      n: queens.
+      tiles: of the columns that are looked at.
+      start: the first of the rows.
+      first: the first of the columns.
+      diagonals: the rising and the falling one of each queen.
+    """
+    i = start + lax.iota(jnp.int32, _KERNEL_ROWS)
+    own = tuple(load(diagonal, i)[:, None] for diagonal in diagonals)
+
+    def attacks(tile: jax.Array) -> tuple[jax.Array, jax.Array]:
+        j = first + tile * _KERNEL_COLUMNS + lax.iota(jnp.int32, _KERNEL_COLUMNS)
+        others = tuple(load(diagonal, j)[None, :] for diagonal in diagonals)
+        # Two sums take fewer of the scarcer instructions than a logical or.
+        is_on = [(a == b).astype(jnp.float32) for a, b in zip(own, others, strict=True)]
+        return j, is_on[0] + is_on[1]
+
+    def edge(tile: jax.Array, count: jax.Array) -> jax.Array:
+        j, found = attacks(tile)
+        return count + jnp.where(i[:, None] < j[None, :], found, 0.0)
+
+    def inner(tile: jax.Array, count: jax.Array) -> jax.Array:
+        return count + attacks(tile)[1]
+
+    zero = jnp.zeros((_KERNEL_ROWS, _KERNEL_COLUMNS), jnp.float32)
+    # Only tiles among a block's own rows hold pairs that are not to be counted.
+    last = jnp.clip((n - first + _KERNEL_COLUMNS - 1) // _KERNEL_COLUMNS, 0, tiles)
+    border = jnp.clip((start + _KERNEL_ROWS - first) // _KERNEL_COLUMNS, 0, last)
+    count = lax.fori_loop(jnp.int32(0), border, edge, zero)
+    count = lax.fori_loop(border, last, inner, count)
+    return jnp.sum(count.astype(jnp.int32), axis=1)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -190,9 +282,10 @@ def on_diagonals(
     )
 
 
-PURE: dict[str, Scheme] = {
+PURE: dict[str, Callable[..., Count]] = {
     "serial": serial,
     "coarse": coarse,
+    "subtasks": subtasks,
     "fine_index": fine_index,
     "histogram": histogram,
 }

@@ -12,7 +12,7 @@ from jax.tree_util import Partial
 from jaxopt_search.backends import counts
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.problems.queens.attacks import coarse_kernel, device, host
+from jaxopt_search.problems.queens.attacks import device, host
 from jaxopt_search.problems.queens.attacks.device import Scheme
 
 _BYTES_PER_PAIR = 8
@@ -91,9 +91,7 @@ def _with_options(name: str, **options: Any) -> Scheme:
     """Returns the same function for the same options, so that it is compiled once."""
     if name in host.HOST:
         return functools.partial(_called_back, functools.partial(host.HOST[name], **options))
-    if name in ("coarse", "subtasks"):
-        return functools.partial(getattr(coarse_kernel, name), **options)
-    return device.PURE[name]
+    return functools.partial(device.PURE[name], **options)
 
 
 def _called_back(count: Callable[[np.ndarray], int], queens: jax.Array) -> Count:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxopt_search.analysis import run_times
+from jaxopt_search.results import run_times
 
 TRUE = {
     "gamma": stats.gamma(a=1.7, scale=20.0),

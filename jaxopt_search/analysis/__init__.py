@@ -1,1 +1,0 @@
-"""What is made of results: run-time distributions."""
