@@ -51,24 +51,12 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
-def device(text: str) -> int | str:
-    """Returns how many devices, or which."""
+def which(text: str) -> int | str:
+    """Returns a number, or a word: of devices how many or which, of cities which or any."""
     return int(text) if text.isdecimal() else text
 
 
-def city(text: str) -> int | str:
-    """Returns the number of a city, or a word that stands for any."""
-    return int(text) if text.isdecimal() else text
-
-
-_METAVARS = {
-    int: "N",
-    city: "N",
-    number: "X",
-    columns: "X,Y",
-    device: "WHICH",
-    pathlib.Path: "PATH",
-}
+_METAVARS = {int: "N", number: "X", columns: "X,Y", which: "WHICH", pathlib.Path: "PATH"}
 _KINDS = "tsp", "qap", "matrix"
 _METRICS = "EUCLID", "HAVERSINE", "EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D"
 
@@ -79,7 +67,7 @@ _OF_SOLVE = [
     ("--columns", "columns", columns, None, "names of the coordinates, or numbers from 1"),
     ("--metric", "metric", _METRICS, None, "by which coordinates give distances"),
     ("--start", "start", int, None, "city that a tour or path begins at, from 0"),
-    ("--end", "end", city, None, "for a path: the city that it ends at, from 0, or free"),
+    ("--end", "end", which, None, "for a path: the city that it ends at, from 0, or free"),
     ("--dtype", "dtype", ("int32", "float32"), None, "float32 for integers that are too large"),
     ("--forbidden", "forbidden", ("inf",), None, "read inf, NA and empty cells as no such edge"),
     ("--out", "out", pathlib.Path, None, ".txt, .csv, .npy, .tour (TSPLIB) or .sln (QAPLIB)"),
@@ -93,7 +81,7 @@ _OF_RUNS = [
     ("--steps", "max_steps", int, None, "most steps of each search"),
     ("--seed", "key", int, 0, "default: 0"),
     ("--searches", "num_searches", int, None, "searches side by side"),
-    ("--devices", "devices", device, "all", "all, a number or a platform (default: all)"),
+    ("--devices", "devices", which, "all", "all, a number or a platform (default: all)"),
     ("--checkpoint", "checkpoint", pathlib.Path, None, ".npz, to continue from"),
     ("--checkpoint-every", "checkpoint_every", number, 60, "seconds (default: 60)"),
     ("--resume", "resume", bool, False, "from the checkpoint, if it is there"),

@@ -113,12 +113,8 @@ def distance_matrix(coordinates: np.ndarray, edge_weight_type: str) -> np.ndarra
 
     Returns:
       [n, n] int64, or float64 of EXACT_2D; symmetric.
-
-    Raises:
-      ValueError: the edge weight type is unknown or the coordinates are not [n, 2].
     """
-    weight, coordinates = _rule(edge_weight_type), _coordinates(coordinates)
-    n = len(coordinates)
+    weight, n = EDGE_WEIGHTS[edge_weight_type], len(coordinates)
     matrix = np.empty((n, n), weight(coordinates[:1], coordinates[:1]).dtype)
     rows = max(1, _BLOCK // max(1, n))
     for start in range(0, n, rows):
@@ -139,14 +135,8 @@ def tour_length(coordinates: np.ndarray, edge_weight_type: str, tour: np.ndarray
     Returns:
       The sum of the distances, the closing edge included. An edge from a city to itself
       counts 0, as on the diagonal of `distance_matrix`.
-
-    Raises:
-      ValueError: the edge weight type is unknown or the coordinates are not [n, 2].
     """
-    weight, coordinates = _rule(edge_weight_type), _coordinates(coordinates)
-    tour = np.asarray(tour)
-    following = np.roll(tour, -1)
-    total = 0
+    weight, following, total = EDGE_WEIGHTS[edge_weight_type], np.roll(tour, -1), 0
     for start in range(0, len(tour), _BLOCK):
         i, j = tour[start : start + _BLOCK], following[start : start + _BLOCK]
         lengths = np.where(i == j, 0, weight(coordinates[i], coordinates[j]))
@@ -165,17 +155,3 @@ def _radians(coordinates: np.ndarray) -> np.ndarray:
     degrees = np.trunc(coordinates)
     minutes = coordinates - degrees
     return 3.141592 * (degrees + 5.0 * minutes / 3.0) / 180.0
-
-
-def _rule(edge_weight_type: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    if edge_weight_type not in EDGE_WEIGHTS:
-        expected = ", ".join(EDGE_WEIGHTS)
-        raise ValueError(f"edge_weight_type is {edge_weight_type!r}, expected one of {expected}")
-    return EDGE_WEIGHTS[edge_weight_type]
-
-
-def _coordinates(coordinates: np.ndarray) -> np.ndarray:
-    coordinates = np.asarray(coordinates, np.float64)
-    if coordinates.ndim != 2 or coordinates.shape[1] != 2:
-        raise ValueError(f"coordinates have shape {coordinates.shape}, expected (n, 2)")
-    return coordinates

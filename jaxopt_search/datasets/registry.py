@@ -40,8 +40,7 @@ SOURCES = {
 }
 """Where the files of a collection are, at a fixed revision."""
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_LONGEST = 40
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _SUFFIXES = {"tsplib": (".tsp",), "qaplib": (".dat", ".txt")}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT = 30  # seconds without an answer
@@ -77,16 +76,15 @@ def entries() -> dict[str, Entry]:
     """Returns all rows by name. The table is read on the first call."""
     table = importlib.resources.files("jaxopt_search.datasets").joinpath("registry.csv")
     rows = csv.DictReader(table.read_text(encoding="ascii").splitlines())
-    return {row["name"]: _entry(row) for row in rows}
-
-
-def _entry(row: dict[str, str]) -> Entry:
-    numbers: dict[str, Any] = {
-        "n": int(row["n"]),
-        "best_known": int(row["best_known"]) if row["best_known"] else None,
-        "is_optimal": row["is_optimal"] == "yes",
-    }
-    return Entry(**{**row, **numbers})
+    found: dict[str, Entry] = {}
+    for row in rows:
+        numbers: dict[str, Any] = {
+            "n": int(row["n"]),
+            "best_known": int(row["best_known"]) if row["best_known"] else None,
+            "is_optimal": row["is_optimal"] == "yes",
+        }
+        found[row["name"]] = Entry(**row | numbers)
+    return found
 
 
 def names(collection: str | None = None) -> list[str]:
@@ -116,10 +114,9 @@ def find(name: str) -> Entry:
       ValueError: there is no such name; the message suggests close ones.
     """
     own = "(own files: load_tsplib(path), load_qaplib(path))"
-    if isinstance(name, str) and len(name) > _LONGEST:
-        raise ValueError(f"name is {name[:_LONGEST]!r}..., expected one of names() {own}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(f"name is {name!r}, expected letters, digits and _.- only {own}")
+        expected = "letters, digits and _.- only, at most 40"
+        raise ValueError(f"name is {name!r:.60}, expected {expected} {own}")
     if name not in entries():
         lower = {known.lower(): known for known in entries()}
         close = [lower[x] for x in difflib.get_close_matches(name.lower(), lower, n=3)]
@@ -206,11 +203,10 @@ def _read(entry: Entry, path: pathlib.Path) -> TSPInstance | QAPInstance:
             stacklevel=3,
         )
         return dataclasses.replace(instance, name=entry.name, best_known=None)
+    found = dataclasses.replace(instance, name=entry.name)
     if entry.best_known is None:
-        return dataclasses.replace(instance, name=entry.name)
-    return dataclasses.replace(
-        instance, name=entry.name, best_known=entry.best_known, is_optimal=entry.is_optimal
-    )
+        return found
+    return dataclasses.replace(found, best_known=entry.best_known, is_optimal=entry.is_optimal)
 
 
 def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path | None:
@@ -236,7 +232,7 @@ def _find_cached(entry: Entry, cache: pathlib.Path) -> pathlib.Path | None:
     path = _cached_path(entry, cache)
     if path.is_file() and entry.sha256:
         _refuse_outside(path, cache)
-        if path.stat().st_size <= _MOST_BYTES and _sha256(path) == entry.sha256:
+        if path.stat().st_size <= _MOST_BYTES and _is_recorded(path, entry.sha256):
             return path
     return None
 
@@ -250,14 +246,11 @@ def _cached_path(entry: Entry, cache: pathlib.Path) -> pathlib.Path:
     return cache / f"{entry.name}{_SUFFIXES[entry.collection][-1]}"
 
 
-def _sha256(path: pathlib.Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def _is_recorded(path: pathlib.Path, sha256: str) -> bool:
     """Returns whether it is the file with this checksum, perhaps with other line ends."""
-    content = path.read_bytes().replace(b"\r\n", b"\n")
-    return sha256 in (_sha256(path), hashlib.sha256(content).hexdigest())
+    content = path.read_bytes()
+    found = (hashlib.sha256(each) for each in (content, content.replace(b"\r\n", b"\n")))
+    return sha256 in [each.hexdigest() for each in found]
 
 
 def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathlib.Path:

@@ -67,104 +67,83 @@ class Chunked(Protocol):
         ...
 
 
-def drive(options: RunOptions, what: str, begin: Callable[[Callable[[int], None]], Chunked]) -> Any:
+def drive(options: RunOptions, what: str, begin: Callable[[], Chunked]) -> Any:
     """Makes chunks of a run until it ends, keeps it, however it ends, and returns its result.
 
-    Ctrl-C ends it after the first chunk; before, there is nothing to return, and it is raised. In
-    one of several processes it ends the run in all of them, as a callback does. A result takes all
-    processes that share the run: until it is there, SIGTERM ends none of them alone where there is
-    a checkpoint, and a first Ctrl-C none at all.
+    While the first chunk compiles, Ctrl-C is held back. It ends the run after that chunk; before,
+    there is nothing to return, and it is raised. In one of several processes it ends the run in all
+    of them, as a callback does. A result takes all processes that share the run: until it is there,
+    SIGTERM ends none of them alone where there is a checkpoint, and a first Ctrl-C none at all.
 
-    Who has ended the run by Ctrl-C does not wait for the last checkpoint after another Ctrl-C. Else
-    the first one comes too late to end the run, and the second one ends the writing.
+    After a run that Ctrl-C has ended, another Ctrl-C ends the writing of the last checkpoint. After
+    other runs, it takes two.
 
     Args:
       options: whose timer starts to count seconds of search after the first chunk.
       what: asks for memory, in errors: `"num_searches=8"`.
-      begin: returns the run, ready for its first chunk; it is given what notes the bytes needed.
-    """
-    keeper, team = options.keeper, options.team
-    options.timer.share(team)
-    with contextlib.ExitStack() as stack:
-        note_needed = stack.enter_context(memory_errors_explained(what))
-        if keeper is not None:
-            stack.enter_context(sigterm_as_ctrl_c())
-        is_interrupted = stack.enter_context(noted()) if team.is_shared else bool
-        stack.enter_context(team.losses_explained())
-        show = stack.enter_context(progress.shown(options.show_progress, options.timer))
-        run = begin(note_needed)
-        observers = run.observers if show is None else [*run.observers, show]
-        if keeper is None:
-            status = _drive(run, options, observers, is_interrupted)
-        else:
-            run.identity()  # what has none is refused before a search
-            try:
-                status = _drive(run, options, observers, is_interrupted)
-            except BaseException as error:
-                wait = contextlib.nullcontext() if isinstance(error, KeyboardInterrupt) else noted()
-                if not team.is_shared:  # one process alone has not what all have
-                    with contextlib.suppress(Exception), wait:
-                        keeper.write(run.identity(), run.snapshot)
-                raise
-            with contextlib.nullcontext() if status == Status.INTERRUPTED else noted():
-                keeper.write(run.identity(), run.snapshot)
-        if show is not None and status == Status.INTERRUPTED:
-            show(run.report(status))
-        return run.result(status)
-
-
-def _drive(
-    run: Chunked,
-    options: RunOptions,
-    observers: Sequence[Callable[[Any], Any]],
-    is_interrupted: Callable[[], bool],
-) -> Status:
-    """Makes chunks of a run until it ends, and returns why it did; keeps it after each but one.
-
-    While the first chunk compiles, Ctrl-C is held back.
-
-    Args:
-      observers: are called with each report; True ends the run.
-      is_interrupted: of one of several processes, tells whether a Ctrl-C has come to it.
+      begin: returns the run, ready for its first chunk.
 
     Raises:
       RuntimeError: if another process has failed.
     """
     timer, team, keeper = options.timer, options.team, options.keeper
-    status, num_steps = Status.RUNNING, 0
-    try:
-        while status == Status.RUNNING:
-            is_first, began = timer.compile_seconds is None, timer.elapsed
-            with held_back() if is_first else contextlib.nullcontext():
-                run.advance(num_steps)
-                timer.tick()
-                seconds = timer.elapsed - began
-                run.look()
-                timer.tick()  # a look compiles, the first time
-            if is_first:
-                timer.start_search()
-            status = run.status(timer.status(run.step))
-            report = run.report(status) if observers else None
-            try:
-                answers = [is_true(observe(report)) for observe in observers]  # all are asked
-            except Exception:
-                with contextlib.suppress(Exception):
-                    team.highest(_FAILED)
+    timer.share(team)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(memory_errors_explained(what))
+        if keeper is not None:
+            stack.enter_context(sigterm_as_ctrl_c())
+        is_interrupted = stack.enter_context(noted()) if team.is_shared else bool
+        stack.enter_context(team.losses_explained())
+        show = stack.enter_context(progress.shown(options.show_progress, timer))
+        run = begin()
+        observers = run.observers if show is None else [*run.observers, show]
+        if keeper is not None:
+            run.identity()  # what has none is refused before a search
+        status, num_steps = Status.RUNNING, 0
+        try:
+            while status == Status.RUNNING:
+                is_first, began = timer.compile_seconds is None, timer.elapsed
+                with held_back() if is_first else contextlib.nullcontext():
+                    run.advance(num_steps)
+                    timer.tick()
+                    seconds = timer.elapsed - began
+                    run.look()
+                    timer.tick()  # a look compiles, the first time
+                if is_first:
+                    timer.start_search()
+                status = run.status(timer.status(run.step))
+                report = run.report(status) if observers else None
+                try:
+                    answers = [is_true(observe(report)) for observe in observers]  # all are asked
+                except Exception:
+                    with contextlib.suppress(Exception):
+                        team.highest(_FAILED)
+                    raise
+                wish = Status.CALLBACK if any(answers) else Status.RUNNING
+                wish = team.highest(Status.INTERRUPTED if is_interrupted() else wish)
+                if wish == _FAILED:
+                    raise RuntimeError(
+                        "a callback has failed in another process; its error says why"
+                    )
+                status = Status(wish) if status == Status.RUNNING else status
+                if keeper is not None and status == Status.RUNNING and keeper.is_due:
+                    keeper.write(run.identity(), run.snapshot)
+                num_steps = run.next_steps(num_steps, seconds)
+        except BaseException as error:
+            is_ctrl_c = isinstance(error, KeyboardInterrupt)
+            if not is_ctrl_c or timer.compile_seconds is None or team.is_shared:
+                if keeper is not None and not team.is_shared:  # one alone has not what all have
+                    wait = contextlib.nullcontext() if is_ctrl_c else noted()
+                    with contextlib.suppress(Exception), wait:
+                        keeper.write(run.identity(), run.snapshot)
                 raise
-            wish = Status.CALLBACK if any(answers) else Status.RUNNING
-            wish = team.highest(Status.INTERRUPTED if is_interrupted() else wish)
-            if wish == _FAILED:
-                raise RuntimeError("a callback has failed in another process; its error says why")
-            status = Status(wish) if status == Status.RUNNING else status
-            if keeper is not None and status == Status.RUNNING and keeper.is_due:
+            status = Status.INTERRUPTED if status == Status.RUNNING else status
+        if keeper is not None:
+            with contextlib.nullcontext() if status == Status.INTERRUPTED else noted():
                 keeper.write(run.identity(), run.snapshot)
-            num_steps = run.next_steps(num_steps, seconds)
-    except KeyboardInterrupt:
-        if timer.compile_seconds is None or team.is_shared:
-            raise
-        if status == Status.RUNNING:
-            status = Status.INTERRUPTED
-    return status
+        if show is not None and status == Status.INTERRUPTED:
+            show(run.report(status))
+        return run.result(status)
 
 
 def is_true(answer: Any) -> bool:

@@ -162,7 +162,7 @@ def resolve(
     callback: Any = None,
     history_size: Any = 1000,
     most_steps: int = MAX_STEPS,
-    default_seconds: float | None = None,
+    default_seconds: float | None = DEFAULT_SECONDS,
 ) -> RunOptions:
     """Returns the options of a call, arguments as in `solve`.
 

@@ -49,9 +49,6 @@ from jaxopt_search.types import Exchange, Problem, Search
 
 _OPTIMUM = "optimum"
 _ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
-_LONGEST_FIRST = ("steps", "exchange", "start", "look")
-_LONGEST_FIRST_OF_KERNELS = ("exchange", "steps", "start", "look")
-"""Programs in the order in which they are traced, by how long they then compile."""
 
 
 @host_driver
@@ -153,6 +150,7 @@ def solve(
         show_progress=show_progress,
         callback=callback,
         history_size=history_size,
+        default_seconds=None,
     )
     with options.team.same_call():
         run = Run(
@@ -396,17 +394,13 @@ class Run:
         ends = self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps
         return self.identity(), self.num_searches, start, ends, self.choice.implementation
 
-    def begin(self, note_needed: Callable[[int], None]) -> "Run":
-        """Returns the run, ready for its first chunk.
-
-        Args:
-          note_needed: is told how many bytes it takes.
-        """
+    def begin(self) -> "Run":
+        """Returns the run, ready for its first chunk."""
         # A state of a user's is checked before anything is compiled for it; one in a checkpoint
         # comes to the device once there is room.
         is_given = self.state is not None and self._saved is None
         first = self._first_state() if is_given else None
-        self._compile_ahead(note_needed)
+        self._compile_ahead()
         first = self._first_state() if first is None else first
         self.state = self.split.split(jax.block_until_ready(first))
         self.step = self.first_step = int(self.state.step)
@@ -507,7 +501,7 @@ class Run:
             check_every=self.check_every,
         )
 
-    def _compile_ahead(self, note_needed: Callable[[int], None]) -> None:
+    def _compile_ahead(self) -> None:
         """Compiles side by side, and refuses a run that then turns out not to fit.
 
         What turns out not to run in a kernel is run by XLA.
@@ -520,15 +514,10 @@ class Run:
         own, split = (self.problem, self.search), self.split
         shape = starting.shape(*own, self.num_searches)
         rules = self._rules(shape.device_best.dtype)
-        programs = split.programs(*own, shape, rules, self.choice.implementation)
+        start = None
         if self.key is not None:
-            given = self.starts and starts.shapes(self.starts, self.num_searches)
-            key, given = split.brought((self.key, given))
-            static = {"num_searches": self.num_searches}
-            programs["start"] = Program(starting.begin, (key, *own, given), static)
-        is_kernel = self.choice.implementation == "cuda"
-        order = _LONGEST_FIRST_OF_KERNELS if is_kernel else _LONGEST_FIRST
-        programs = {name: programs[name] for name in order if name in programs}
+            start = self.key, self.starts and starts.shapes(self.starts, self.num_searches)
+        programs = split.programs(*own, shape, rules, self.choice.implementation, start)
         compile_all(programs.values(), self.starts and self.starts.built)
         parts = self.problem, self.search, self.exchange
         try:
@@ -540,9 +529,8 @@ class Run:
             if not reason:
                 raise
             self.choice = Choice("xla", reason)
-            self._compile_ahead(note_needed)
+            self._compile_ahead()
             return
-        note_needed(needed.total)
         memory.check_fit(parts, needed, self.num_searches, split.devices)
 
     def advance(self, num_steps: int) -> None:
@@ -759,8 +747,6 @@ def memory_estimate(
     if split.compiles_ahead:
         problem, search, brought = split.brought((problem, search, exchange))
         rules = make_rules(search, shape.device_best.dtype, exchange=brought)
-        key = split.brought(random.as_key(0))
-        programs = split.programs(problem, search, shape, rules, chosen)
-        own, static = (key, problem, search, None), {"num_searches": num_searches}
-        programs["start"] = Program(starting.begin, own, static)
+        start = random.as_key(0), None
+        programs = split.programs(problem, search, shape, rules, chosen, start)
     return memory.estimate((problem, search, exchange), shape, split.devices, programs)

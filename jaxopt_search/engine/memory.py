@@ -12,7 +12,7 @@ import contextlib
 import math
 import pathlib
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -173,7 +173,7 @@ def check_searches(
     Args:
       needed: bytes.
       bound: " at least" if they may take more.
-      further: what else may help; "" for nothing.
+      further: another way out; "" for none.
 
     Raises:
       MemoryError: with the sizes.
@@ -249,24 +249,21 @@ def _kilobytes(file: pathlib.Path, name: str, unknown: float) -> float:
 
 
 @contextlib.contextmanager
-def memory_errors_explained(what: str) -> Generator[Callable[[int], None]]:
+def memory_errors_explained(what: str) -> Generator[None]:
     """Has a `MemoryError` of a device or of the host's arrays say what to change.
 
-    Yields a function that takes note of the bytes that a device was estimated to need. Results come
-    late: block until they are ready before leaving the context.
+    Results come late: block until they are ready before leaving the context.
 
     Args:
       what: is asked for, such as "num_searches=8".
     """
-    noted: list[int] = []
     try:
-        yield noted.append
+        yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
         if not is_about_memory(error):
             raise
         if isinstance(error, MemoryError):
             raise MemoryError(f"the host ran out of memory with {what}; use fewer") from error
-        needed = f", estimated to need {noted[-1] / _GIB:.1f} GiB" if noted else ""
         raise MemoryError(
-            f"the device ran out of memory with {what}{needed}; use fewer, or more devices"
+            f"the device ran out of memory with {what}; use fewer, or more devices"
         ) from error

@@ -20,7 +20,7 @@ from jax.sharding import Sharding
 
 from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import devices as on
-from jaxopt_search.engine import exchange, loop, outcome, processes, stepping
+from jaxopt_search.engine import exchange, loop, outcome, processes, starting, stepping
 from jaxopt_search.engine.compile import Jitted, Program
 from jaxopt_search.engine.devices import AXIS, split_leaf
 from jaxopt_search.engine.outcome import Outcome
@@ -180,17 +180,28 @@ class DeviceSplit:
         shape: RunState,
         rules: Rules,
         implementation: Implementation,
+        start: tuple[Any, Any] | None = None,
     ) -> dict[str, Program]:
-        """Returns the programs of a run after its start, by the moments of `MemoryEstimate`.
+        """Returns the programs of a run, by the moments of `MemoryEstimate`.
+
+        Those that take longer to compile come first.
 
         Args:
           shape: of the state: `starting.shape`.
+          start: the key and the start solutions, or their shapes; None without the start.
         """
         own, (rule, rules) = (problem, search, self.shapes(shape, problem, search)), _apart(rules)
-        programs = {"look": self._look(*own), "steps": self._steps(implementation, *own, rules)}
+        programs = {"steps": self._steps(implementation, *own, rules)}
         if rule is not None:
-            programs["exchange"] = self._exchange(rule, *own)
-        return programs
+            exchanges = {"exchange": self._exchange(rule, *own)}
+            # Kernels are not compiled by XLA: then the exchange takes longer.
+            programs = exchanges | programs if implementation == "cuda" else programs | exchanges
+        if start is not None:
+            key, solutions = self.brought(start)
+            static = {"num_searches": shape.index.shape[0]}
+            parts = key, problem, search, solutions
+            programs["start"] = Program(starting.begin, parts, static)
+        return programs | {"look": self._look(*own)}
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns what the host looks at of a state from `split` or `advance`."""

@@ -1,15 +1,12 @@
 """What is minimized: data, costs, random solutions, and checks of what users hand in."""
 
-from jaxopt_search.problems.finite import (
-    QUBO,
+from jaxopt_search.problems.finite.generalized_assignment import (
     GeneralizedAssignment,
-    GraphColoring,
     generalized_assignment,
-    graph_coloring,
-    max_cut,
-    qubo,
 )
-from jaxopt_search.problems.finite import random_vector as random_vector
+from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
+from jaxopt_search.problems.finite.qubo import QUBO, max_cut, qubo
+from jaxopt_search.problems.finite.vector import random_vector as random_vector
 from jaxopt_search.problems.qap.build import qap, qap_from_instance
 from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.problems.queens.problem import NQueens, greedy_placement, hoffman, nqueens

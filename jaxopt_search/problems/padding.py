@@ -11,11 +11,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxopt_search.checks import check_count
-from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
+from jaxopt_search.types import Problem
 
 _LEAST, _LEAST_STEP = 16, 8
 
@@ -51,16 +52,36 @@ def room_for(problem: Any, capacity: int | None) -> int:
     return capacity_for(n) if capacity is None else check_count("capacity", capacity, n, None)
 
 
+class SizedProblem(Problem):
+    """A problem on permutations that may have room for more; a base class.
+
+    Attributes:
+      capacity: the length of solutions: the size of the instance, or more.
+      num_entries: [] int32, that size, if there is room for more; else None.
+    """
+
+    space = "permutation"
+    capacity: int
+    num_entries: jax.Array | None
+
+    @property
+    def n(self) -> Any:
+        """The size: a Python integer, or [] int32 where there is room for more."""
+        return self.capacity if self.num_entries is None else self.num_entries
+
+
 def padded(problem: Any, capacity: int, **arrays: Any) -> Any:
     """Returns a problem with room for more, of which these fields are padded already."""
-    n = problem.capacity
-    return dataclasses.replace(
-        problem,
-        **arrays,
-        num_entries=on_device(n, np.int32),
-        capacity=capacity,
-        host=of_padded(problem.host, n, capacity),
+    n, host = problem.capacity, problem.host
+    host = dataclasses.replace(
+        host,
+        cost=functools.partial(_of_own, host.cost, n),
+        remaining=functools.partial(_of_own, host.remaining, n),
+        check=functools.partial(_check_and_fill, host.check, n, capacity),
+        num_entries=n,
     )
+    size = on_device(n, np.int32)
+    return dataclasses.replace(problem, **arrays, num_entries=size, capacity=capacity, host=host)
 
 
 def filled(values: np.ndarray, capacity: int) -> np.ndarray:
@@ -75,17 +96,6 @@ def with_room(values: Any, capacity: int) -> np.ndarray:
     values = np.asarray(values)
     more = np.zeros((capacity - len(values), *values.shape[1:]), values.dtype)
     return np.concatenate([values, more])
-
-
-def of_padded(host: Original, n: int, capacity: int) -> Original:
-    """Returns the host part of an instance of n entries that is padded."""
-    return dataclasses.replace(
-        host,
-        cost=functools.partial(_of_own, host.cost, n),
-        remaining=functools.partial(_of_own, host.remaining, n),
-        check=functools.partial(_check_and_fill, host.check, n, capacity),
-        num_entries=n,
-    )
 
 
 def _of_own(fn: Callable[[np.ndarray], Any], n: int, solution: np.ndarray) -> Any:

@@ -21,7 +21,7 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
+from jaxopt_search.driver.options import RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer, execute
 from jaxopt_search.driver.starts import LateStarts
@@ -188,7 +188,6 @@ def anneal(
         show_progress=show_progress,
         callback=callback,
         history_size=history_size,
-        default_seconds=DEFAULT_SECONDS,
     )
     with options.team.same_call():
         device = options.devices[0]

@@ -11,7 +11,7 @@ import numpy as np
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, resolve
+from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, execute
 from jaxopt_search.driver.starts import LateStarts
@@ -143,7 +143,6 @@ def solve_qap(
         show_progress=show_progress,
         callback=callback,
         history_size=history_size,
-        default_seconds=DEFAULT_SECONDS,
     )
     with options.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
@@ -152,13 +151,8 @@ def solve_qap(
             target = target if target is None or isinstance(target, str) else -target
         devices, is_on_cpu = options.devices, is_cpu(options.devices[0])
         if is_several(flow):
-            others = {
-                "linear": linear,
-                "partial_match": partial_match,
-                "initial": initial,
-                "callback": callback,
-            }
-            others |= {"state": state, "exchange": exchange}
+            others = {"linear": linear, "partial_match": partial_match, "initial": initial}
+            others |= {"callback": callback, "state": state, "exchange": exchange}
             refuse_for_several(target, method=None if method != "annealing" else method, **others)
             problems = as_qaps(flow, distance, dtype)
             if num_searches is None:
@@ -178,12 +172,9 @@ def solve_qap(
             recipe = _QAP_ON_CPU if is_on_cpu else _QAP
             if not runs_kernels(devices[0]):
                 recipe = recipe._replace(check_every=None)  # the default: steps are slower
-            number = recipe.num_searches
             if is_tabu:
-                number = (
-                    _TABU_ON_CPU if is_on_cpu else _TABU if padded.capacity <= 64 else _TABU // 2
-                )
-            recipe = recipe._replace(num_searches=number)
+                number = _TABU if padded.capacity <= 64 else _TABU // 2
+                recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
             recipe = chosen(recipe, num_searches, moves_per_search, len(devices))
             if state is options.resume is None:
                 # Whatever happens, the result is as good as this one.

@@ -25,11 +25,12 @@ from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
 from jaxopt_search.driver import checkpoints, chunks
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all, jit
 from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
+from jaxopt_search.engine.exchange import choose
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.split import AXES, DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
@@ -119,7 +120,6 @@ def solve_nqueens(
         resume=resume,
         show_progress=show_progress,
         most_steps=MAX_INT32,
-        default_seconds=DEFAULT_SECONDS,
     )
     with memory.memory_errors_explained(f"n={n}"), options.team.same_call() as note:
         problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
@@ -292,11 +292,7 @@ def harvested(
     )
     fresh = jax.vmap(search.init, in_axes=(None, 0))(problem, jax.vmap(start)(keys))
 
-    def renewed(new: jax.Array, old: jax.Array) -> jax.Array:
-        where = lax.expand_dims(restarts, range(1, new.ndim))
-        return jnp.where(where, new, old)
-
-    searches = jax.tree.map(renewed, fresh, state.searches)
+    searches = choose(restarts, fresh, state.searches)
     narrow = queens.astype(dtype_of(problem.capacity))
     state = state._replace(searches=searches, ancestor=jnp.where(restarts, 0, age))
     return state, (is_valid, narrow, words)
@@ -448,11 +444,8 @@ class Searches(Placements):
         starting.check_room(*parts, queens, number, self.split.devices)
         return starting.shape(*parts, number)
 
-    def begin(self, note_needed: Callable[[int], None]) -> "Searches":
+    def begin(self) -> "Searches":
         """Compiles, has the devices hold the searches, and returns the run.
-
-        Args:
-          note_needed: is told how many bytes the run takes.
 
         Raises:
           MemoryError: if they are not free.
@@ -470,7 +463,6 @@ class Searches(Placements):
             compile_all(programs.values())
         needed = memory.estimate(parts, state, split.devices, programs, states_at_a_look=2)
         memory.check_fit(parts, needed, self._num_searches, split.devices)
-        note_needed(needed.total)
         with held_back(), jax.default_device(split.first):
             self.state = split.split(jax.device_put(state))
         return self
@@ -571,11 +563,8 @@ class Repairs(Placements):
         notes = {"number": self._number, "has_failed": self._has_failed}
         return jax.device_get(self._key), notes
 
-    def begin(self, note_needed: Callable[[int], None]) -> "Repairs":
+    def begin(self) -> "Repairs":
         """Compiles, and returns the run, ready for its first chunk.
-
-        Args:
-          note_needed: is told how many bytes a repair takes.
 
         Raises:
           MemoryError: if they are not free.
@@ -588,7 +577,6 @@ class Repairs(Placements):
             program = Program(_repaired, arguments, {"distinct": self.finds.distinct})
             with held_back():
                 needed = program.temporaries() + memory.num_bytes((arguments, state))
-            note_needed(needed)
             memory.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state)
         self._repair = jax.device_put(zeros, self._device)

@@ -173,7 +173,7 @@ def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
         # Reports are made by all.
         note(identity, fingerprint(random.as_key(key)), options.show_progress)
 
-    def begin(_: object) -> _Runs:
+    def begin() -> _Runs:
         runs = _Runs(stack, key, options, identity)
         if saved is not None:
             runs.recall(saved)
@@ -453,7 +453,7 @@ def stack_of_tours(
         own=through_cities,
         in_full=lambda lengths: lengths * units + np.array(left_out),
         cost=length,
-        picture=functools.partial(_tour_drawn, points, is_path=False),
+        picture=functools.partial(_tour_drawn, points),
         pacer=pacer_of(recipe, most, options.timer),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=most <= _TRIVIAL,
@@ -477,27 +477,28 @@ def stack_of_paths(
         instances=_Cities(np.stack(each), np.array(sizes, np.int32)),
         sizes=list(map(len, points)),
         own=lambda i, tour: problems[i].host.own(tour[: sizes[i]]),
-        in_full=lambda costs: np.array(
-            [one.host.in_full(cost) for one, cost in zip(problems, costs.tolist(), strict=True)],
-        ),
+        in_full=functools.partial(_in_full, problems),
         cost=lambda i, path: paths.length(matrices[i], path),
-        picture=functools.partial(_tour_drawn, points, is_path=True),
+        picture=functools.partial(_drawn, problems),
         pacer=pacer_of(recipe, max(sizes), options.timer),
         moves_per_step=len(points) * recipe.moves_per_search,
         is_trivial=max(sizes) <= _TRIVIAL,
     )
 
 
-def _assignment_drawn(problems: list[QAP], i: int, assignment: np.ndarray) -> Callable[[Any], Any]:
-    return problems[i].picture(assignment)
+def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
+    pairs = zip(problems, costs.tolist(), strict=True)
+    return np.array([problem.host.in_full(cost) for problem, cost in pairs])
 
 
-def _tour_drawn(
-    points: list[np.ndarray], i: int, tour: np.ndarray, *, is_path: bool
-) -> Callable[[Any], Any]:
+def _drawn(problems: Sequence[TSP | QAP], i: int, solution: np.ndarray) -> Any:
+    return problems[i].picture(solution)
+
+
+def _tour_drawn(points: list[np.ndarray], i: int, tour: np.ndarray) -> Callable[[Any], Any]:
     from jaxopt_search.results import plotting
 
-    return functools.partial(plotting.plot_tour, points[i], tour, is_open=is_path)
+    return functools.partial(plotting.plot_tour, points[i], tour, is_open=False)
 
 
 def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Cities:
@@ -531,11 +532,9 @@ def stack_of_assignments(
         instances=matrices_of(problems, capacity),
         sizes=sizes,
         own=lambda i, assignment: assignment[: sizes[i]],
-        in_full=lambda costs: np.array(
-            [one.host.in_full(cost) for one, cost in zip(problems, costs.tolist(), strict=True)]
-        ),
+        in_full=functools.partial(_in_full, problems),
         cost=lambda i, assignment: problems[i].host.cost(assignment),
-        picture=functools.partial(_assignment_drawn, problems),
+        picture=functools.partial(_drawn, problems),
         pacer=Pacer(Pace(0, 1.0, 0.0, every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,

@@ -210,7 +210,6 @@ def solve_tsp(
         show_progress=show_progress,
         callback=callback,
         history_size=history_size,
-        default_seconds=DEFAULT_SECONDS,
     )
     closed: TSP | None = None
     with options.team.same_call():
@@ -246,7 +245,9 @@ def solve_tsp(
             recipe = chosen(recipe, num_searches, moves_per_search, len(options.devices))
             num = recipe.num_searches
             memory.check_tours(int(problem.n), num, num, [device])
-            near = candidates_of(problem, recipe.num_candidates) if problem.is_symmetric else None
+            near = None
+            if problem.is_symmetric:
+                near = candidates.neighbors(problem, recipe.num_candidates, "spread")
             ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
             if state is options.resume is None:
                 tours = _tours(problem, recipe, key, near, options.timer.max_seconds)
@@ -268,11 +269,6 @@ def _searches_in_time(points: list[np.ndarray], options: RunOptions) -> int:
     while num_searches < most and 2 * num_searches * each <= (options.timer.max_seconds or np.inf):
         num_searches *= 2
     return num_searches
-
-
-def candidates_of(problem: TSP, num_candidates: int) -> np.ndarray:
-    """Returns candidates to which moves join each city, [n, K] int32, for symmetric distances."""
-    return candidates.neighbors(problem, num_candidates, "spread")
 
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:

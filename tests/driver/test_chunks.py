@@ -48,7 +48,7 @@ class Tape:
 
 def driven(tape, *observers, timer=None, **options):
     tape.observers, timer = observers, timer or Timer(9)
-    return drive(RunOptions(timer=timer, **options), "", lambda note_needed: tape), timer
+    return drive(RunOptions(timer=timer, **options), "", lambda: tape), timer
 
 
 def test_a_first_look_counts_as_compiling_in_several_processes_too():

@@ -106,7 +106,7 @@ def test_out_of_memory_in_a_chunk(tmp_path, monkeypatch):
     options = {"num_searches": 4, "exchange": js.ring(every=5), "chunk_steps": 10}
     unbroken = js.solve(PROBLEM, SEARCH, 0, max_steps=60, **options)
     monkeypatch.setattr(DeviceSplit, "advance", fails_at_the_third)
-    with pytest.raises(MemoryError, match="num_searches=4, estimated to need 0.0 GiB; use fewer"):
+    with pytest.raises(MemoryError, match="num_searches=4; use fewer"):
         js.solve(PROBLEM, SEARCH, 0, max_steps=60, checkpoint=file, **options)
     monkeypatch.undo()
     options.pop("num_searches")

@@ -76,7 +76,7 @@ def simulate(monkeypatch):
         machine = Machine(recipe, max_seconds, costs, slower, start)
         monkeypatch.setattr(time, "perf_counter", lambda: machine.now)
         machine.timer._called = 0.0
-        drive(RunOptions(timer=machine.timer), "", lambda note_needed: machine)
+        drive(RunOptions(timer=machine.timer), "", lambda: machine)
         return machine
 
     return run

@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import jaxopt_search as js
 from jaxopt_search.problems.qap.construction import constructed_assignment
+from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.solvers import scales, tsp
 
 
@@ -89,7 +90,7 @@ def test_swap_change_is_a_mean_over_swaps(fixed, compiled):
 def test_constructed_starts_differ():
     """They are a function of the key, and the searches share them out evenly."""
     problem = coords_tsp(200)
-    near = tsp.candidates_of(problem, 12)
+    near = candidates.neighbors(problem, 12, "spread")
     recipe = tsp.tsp_recipe(True, "cpu", 200)._replace(num_searches=40)
     found, same, other = (tsp._tours(problem, recipe, key, near, 1.0).build() for key in (5, 5, 6))
     np.testing.assert_array_equal(found, same)

@@ -14,8 +14,8 @@ from probes import refuses
 
 import jaxopt_search as js
 from jaxopt_search.problems.qap.construction import constructed_assignment
+from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.construction import constructed_tour
-from jaxopt_search.solvers import tsp
 
 SIZE = 13
 POINTS = np.random.default_rng(4).random((SIZE, 2))
@@ -122,7 +122,7 @@ def test_no_result_is_worse_than_the_constructed_one(solver):
     problem = js.qap(FLOW, DISTANCE) if solver.func is js.solve_qap else js.tsp(DISTANCE)
     if solver is SOLVERS["cities"]:
         problem = js.tsp_from_coords(POINTS)
-        built = constructed_tour(problem, tsp.candidates_of(problem, 12))
+        built = constructed_tour(problem, candidates.neighbors(problem, 12, "spread"))
     elif solver is SOLVERS["one way"]:
         built = constructed_tour(problem, None)
     else:

@@ -414,14 +414,9 @@ def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.n
     for found, expected in (
         ((matrix != 0) & (matrix != 1), "0 or 1"),
         (np.diag(matrix.diagonal() != 0), "0: no vertex is its own neighbor"),
+        (matrix != matrix.T, "the same on both sides of the diagonal: a symmetric matrix"),
     ):
         if found.any():
             i, j = np.argwhere(found)[0]
             raise ValueError(f"graph[{i}, {j}] is {matrix[i, j]}, expected {expected}")
-    if (differs := matrix != matrix.T).any():
-        i, j = np.argwhere(differs)[0]
-        raise ValueError(
-            f"graph[{i}, {j}] is {matrix[i, j]} and graph[{j}, {i}] is {matrix[j, i]}, expected a"
-            " symmetric matrix"
-        )
     return np.argwhere(np.triu(matrix)), n

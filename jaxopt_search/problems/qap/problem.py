@@ -22,7 +22,6 @@ from jaxopt_search.problems import lower_bounds, padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Problem
 
 Parts: TypeAlias = tuple[jax.Array, ...]
 """Flows that leave and flows that come, or distances; of symmetric matrices flows both ways."""
@@ -58,7 +57,7 @@ class Partial(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class QAP(Problem):
+class QAP(padding.SizedProblem):
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
     A solution is an assignment, [capacity] int32: the location of each facility, a permutation.
@@ -86,13 +85,6 @@ class QAP(Problem):
     is_symmetric: bool = static()
     device_units: Units = static(default=SAME)
     host: Original = static(repr=False)
-
-    space = "permutation"
-
-    @property
-    def n(self) -> Any:
-        """The number of facilities: a Python integer, or [] int32 where there is room for more."""
-        return self.capacity if self.num_entries is None else self.num_entries
 
     @property
     def is_trivial(self) -> bool:

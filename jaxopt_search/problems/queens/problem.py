@@ -21,7 +21,6 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.queens.attacks import Scheme, scheme
 from jaxopt_search.problems.queens.attacks.device import histogram
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Problem
 
 MAX_QUEENS = 2**29
 """Diagonals are numbered in int32."""
@@ -29,7 +28,7 @@ MAX_QUEENS = 2**29
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class NQueens(Problem):
+class NQueens(padding.SizedProblem):
     """The placements of n queens as permutations. Build it with `nqueens`.
 
     Attributes:
@@ -45,13 +44,6 @@ class NQueens(Problem):
     count: Scheme | None = dataclasses.field(repr=False)
     num_entries: jax.Array | None = None
     host: Original = static(repr=False)
-
-    space = "permutation"
-
-    @property
-    def n(self) -> Any:
-        """The number of queens: a Python integer, or [] int32 where there is room for more."""
-        return self.capacity if self.num_entries is None else self.num_entries
 
     @property
     def is_trivial(self) -> bool:

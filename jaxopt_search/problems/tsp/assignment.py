@@ -133,13 +133,10 @@ def _solved(
 
 def _cycles(after: np.ndarray) -> np.ndarray:
     """Returns the number of the cycle that each city is on, [n], from 0 on."""
-    cycle, number, following = [-1] * len(after), -1, after.tolist()
-    for city in range(len(after)):
-        number += cycle[city] < 0
-        while cycle[city] < 0:
-            cycle[city] = number
-            city = following[city]
-    return np.array(cycle)
+    from scipy import sparse
+
+    edges = sparse.csr_array((np.ones(len(after)), (np.arange(len(after)), after)))
+    return sparse.csgraph.connected_components(edges)[1]
 
 
 def _patched(matrix: np.ndarray, after: np.ndarray, cycle: np.ndarray) -> np.ndarray:

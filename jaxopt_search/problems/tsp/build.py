@@ -270,9 +270,7 @@ def _checked_matrix(distances: Any, allow_inf: bool) -> np.ndarray:
     np.fill_diagonal(matrix, 0)
     if allow_inf:
         matrix = np.where(np.isnan(matrix), np.inf, matrix)
-    is_bad = ~np.isfinite(matrix)
-    if allow_inf:
-        is_bad &= ~np.isposinf(matrix)
+    is_bad = ~(np.isfinite(matrix) | (allow_inf & np.isposinf(matrix)))
     matrix_input.refuse_first(
         matrix, is_bad, "distance", "; forbidden='inf' takes it for no such edge"
     )

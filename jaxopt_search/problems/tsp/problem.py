@@ -25,7 +25,6 @@ from jaxopt_search.checks import check_permutation
 from jaxopt_search.problems import lower_bounds, padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Problem
 
 Place: TypeAlias = Any
 """Where a city is: its number if distances are in a matrix, else its two coordinates."""
@@ -36,7 +35,7 @@ MAX_DISTANCE = 1_300_000
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class TSP(Problem):
+class TSP(padding.SizedProblem):
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
 
     Attributes:
@@ -60,13 +59,6 @@ class TSP(Problem):
     is_symmetric: bool = static()
     device_units: Units = static(default=SAME)
     host: Original = static(repr=False)
-
-    space = "permutation"
-
-    @property
-    def n(self) -> Any:
-        """The number of cities: a Python integer, or [] int32 where there is room for more."""
-        return self.capacity if self.num_entries is None else self.num_entries
 
     @property
     def lighter(self) -> str:
