@@ -13,7 +13,7 @@ __version__ = "0.1.0"  # the only place
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for, and JAX with it: the command line reads its arguments before."""
+    """Imports a name, and JAX with it: the command line reads its arguments before."""
     if not name.startswith("_") or name == "__all__":
         full = f"{__name__}.{name}"
         try:

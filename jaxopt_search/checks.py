@@ -1,4 +1,4 @@
-"""Checks of what users hand in, on the host, without JAX; and of what is installed."""
+"""Checks of users' arguments, on the host, without JAX; and of installed modules."""
 
 import importlib
 import math
@@ -188,7 +188,7 @@ def imported(module: str, what: str) -> Any:
     """Returns a module that only some functions need, when one of them is called.
 
     Args:
-      module: its name, such as `"scipy.stats"`; what is installed has the name of the first part.
+      module: its name, such as `"scipy.stats"`; the package has the name of the first part.
       what: what needs it, for the message: `"plots need matplotlib"`.
 
     Raises:

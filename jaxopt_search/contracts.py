@@ -28,7 +28,7 @@ _MAKERS = dict.fromkeys(("list", "tuple", "ndarray", "ArrayImpl"), _OF_DATA) | {
     "TSPInstance": "one such as tsp_from_instance makes of it",
     "QAPInstance": "one such as qap_from_instance makes of it",
 }
-"""How what is no problem yet becomes one, by the name of its class."""
+"""How objects of other classes become problems, by the name of the class."""
 
 
 def solution_shape(problem: Any) -> Any:
@@ -111,7 +111,7 @@ def check_parts(
 
 
 def check_part(part: Any, base: type, name: str | None = None) -> None:
-    """Refuses what is no `types.Problem`, `Search` or `Exchange`, or no pytree.
+    """Refuses an object that is no `types.Problem`, `Search` or `Exchange`, or no pytree.
 
     Args:
       part: its leaves may be shapes.
@@ -155,7 +155,7 @@ def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
 
 
 def check_spaces(problem: Problem, *searches: Any, exchange: Any = None) -> None:
-    """Refuses what is no search or exchange, or is not made for a problem's solutions.
+    """Refuses searches and exchanges that are none, or are not made for a problem's solutions.
 
     A problem on vectors must keep the contract of `types.VectorProblem`.
 

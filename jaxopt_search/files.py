@@ -78,7 +78,7 @@ def beside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def remove_abandoned(path: pathlib.Path) -> None:
-    """Removes what processes that were killed have left beside a file, which was just written.
+    """Removes the parts that killed processes have left beside a file, which was just written.
 
     That is parts of it to which nobody has written for an hour, by the clock of the file system. A
     process that still writes to its part keeps it; one that slept for longer gets an `OSError` at
@@ -136,7 +136,7 @@ def private_folder(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _check_others(folder: pathlib.Path) -> None:
-    """Refuses a folder to which others can write, now or by what they wrote while they could."""
+    """Refuses a folder to which others can write, or could: files of theirs are still there."""
     mode = folder.stat().st_mode
     if folder.stat().st_uid != os.getuid():
         raise _refused(folder, "belongs to another user")

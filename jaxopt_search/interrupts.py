@@ -1,11 +1,11 @@
-"""What would crash or hang: Ctrl-C while JAX compiles, and JAX in a forked process.
+"""Against crashes and hangs: Ctrl-C while JAX compiles, and JAX in a forked process.
 
 Raised while JAX compiles, `KeyboardInterrupt` leaves parts of the compiler in the frames of its
 traceback. If it is not caught, the process then sometimes ends in a segmentation fault; so it does
 with JAX alone. So Ctrl-C, and SIGTERM where it counts as one, are held back until that is over.
 
-In a forked process JAX's threads are gone, and what waits for them never ends. JAX itself warns
-only at the fork, in the parent.
+In a forked process JAX's threads are gone, and whoever waits for them waits forever. JAX itself
+warns only at the fork, in the parent.
 """
 
 import contextlib

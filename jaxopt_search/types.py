@@ -1,7 +1,7 @@
 """The contracts between the parts of the library: this page is the design.
 
-A part inherits from the class named here. Abstract methods are what it must have; the others have a
-default, which says what holds without them. Names without a value (`num_words`, `every`) must be
+A part inherits from the class named here. It must have the abstract methods; the others have a
+default, which tells the behavior without them. Names without a value (`num_words`, `every`) must be
 there, too, as attributes, properties or fields of a dataclass.
 
 Shapes are written for one search; the library adds a leading axis of searches with `jax.vmap`.
@@ -111,11 +111,11 @@ class Problem(abc.ABC):
         return self.cost(solution)
 
     def picture(self, solution: Solution, /) -> Callable[[Any], Any] | None:
-        """Returns what draws a solution on matplotlib's axes, for `Result.plot`; or None."""
+        """Returns a function that draws a solution on axes of matplotlib, or None."""
         return None
 
     def lower_bound(self) -> int | float | None:
-        """Returns what no solution costs less than, on the host, in full; None for not known."""
+        """Returns a lower bound of all costs, on the host, in full; None if none is known."""
         return None
 
     def cost_in_full(self, cost: Cost, /) -> Cost:
@@ -275,7 +275,7 @@ class Neighborhood(abc.ABC):
         return None
 
     def obstacle(self, problem: Any, /) -> str:
-        """Returns what keeps moves of a problem out of kernels, in one line; "" for nothing."""
+        """Returns in one line why moves cannot run in kernels; "" if nothing is known."""
         return ""
 
     def num_warps(self, problem: Any, /) -> int:
@@ -353,7 +353,7 @@ class Enumerable(Neighborhood):
         others: tuple[jax.Array, ...],
         /,
     ) -> tuple[Representation, tables.First, Move]:
-        """Returns what `commit` returns, and what `first` returns of that.
+        """Returns the representation after `commit`, and the result of `first` on it.
 
         For neighborhoods in which one pass over the table is faster than two.
 

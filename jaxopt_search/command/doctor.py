@@ -1,4 +1,4 @@
-"""`js.doctor()` and `jaxopt-search doctor`: what runs here and how, and what is amiss."""
+"""`js.doctor()` and `jaxopt-search doctor`: a check of versions, devices, the cache, the extras."""
 
 import argparse
 import contextlib
@@ -40,7 +40,7 @@ def doctor() -> bool:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Shows what was found, and returns the exit status; what is wrong goes to standard error."""
+    """Shows the findings, problems on standard error, and returns the exit status."""
     del args
     starts.use_cpu_cores()
     return SUCCESS if _tell_all(tell, say) else NO_SUCCESS
@@ -57,7 +57,7 @@ def _tell_all(tell: Callable[[str], None], warn: Callable[[str], None]) -> bool:
 
 
 def _findings() -> Iterator[tuple[str, str, str]]:
-    """Yields what was looked at, what was found, and what is wrong with it, or ""."""
+    """Yields the name of each check, its finding, and the problem with it, or ""."""
     for name, text in environment().items():
         yield name, text, ""
     try:

@@ -1,6 +1,6 @@
 """The arguments of `jaxopt-search`: one table, by which they are read and passed on.
 
-Whether numbers are in range is up to what they are passed on to.
+Whether numbers are in range is up to the functions that get them.
 """
 
 import argparse
@@ -60,7 +60,7 @@ _METAVARS = {int: "N", number: "X", columns: "X,Y", which: "WHICH", pathlib.Path
 _KINDS = "tsp", "qap", "matrix"
 _METRICS = "EUCLID", "HAVERSINE", "EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D"
 
-# Each with its name in the namespace, what it takes, its default, and what it means.
+# Each with its name in the namespace, its type, its default, and its help.
 _OF_SOLVE = [
     ("--target", "target", number, None, "end at a cost of at most X"),
     ("--kind", "kind", _KINDS, None, "what the numbers are; matrix: distances of a TSP"),
@@ -104,7 +104,7 @@ OF_TOURS = "start", "end", "forbidden"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with an argument."""
+    """Tells of a wrong argument in one line."""
 
     def error(self, message: str) -> NoReturn:
         """Ends the program."""

@@ -24,7 +24,7 @@ def say(message: str) -> None:
 
 
 def tell(*lines: str) -> None:
-    """Writes lines on standard output, and what it still holds.
+    """Writes lines on standard output, and flushes it.
 
     Raises:
       SystemExit: if it cannot be written to: a full disk, or a reader that has left.
@@ -40,7 +40,7 @@ def tell(*lines: str) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Returns what an error says; of one of the system, the path and the reason."""
+    """Returns the text of an error; of one of the system, the path and the reason."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error) or type(error).__name__
     reason = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         args = flags.parser().parse_args(arguments)
     finally:
-        tell()  # what was printed for `--help`
+        tell()  # flushes the text of `--help`
     try:
         name = "doctor" if args.command == "doctor" else "solve"
         with held_back():  # libraries that are being imported make other errors of Ctrl-C

@@ -1,4 +1,4 @@
-"""Instances from files, told apart by the suffix and by the shape of what is in them."""
+"""Instances from files, told apart by the suffix and by the shape of their numbers."""
 
 import contextlib
 import csv
@@ -45,9 +45,9 @@ class Instance(NamedTuple):
     """What is to be solved.
 
     Attributes:
-      text: what has been read, for people.
+      text: a description for people.
       kind: `"tsp"` or `"qap"`.
-      data: what the solver takes first: one instance or array, or the two matrices of a QAP.
+      data: the solver's first arguments: one instance or array, or the two matrices of a QAP.
       metric: as `solve_tsp` takes it.
       coordinates: [n, 2], to be drawn; None if there are none.
       is_integral: whether every solution costs an integer.
@@ -245,7 +245,7 @@ def _csv(
 
 
 def _fields(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number of each line that is not blank, and what stands in it."""
+    """Yields the number and the fields of each line that is not blank."""
     lines = (line.decode("utf-8", "replace") for line in io.BytesIO(source.data))
     separator = next((one for one in ";,\t" if one.encode() in source.data), None)
     if separator is None:

@@ -17,9 +17,9 @@ _CPU_DEVICES = "--xla_force_host_platform_device_count"
 
 @contextlib.contextmanager
 def agreed(args: argparse.Namespace) -> Iterator[bool]:
-    """Has what the block refuses in one of several processes be refused in all; joins them.
+    """Joins several processes, which all refuse a call that the block refuses in one of them.
 
-    Yields whether this process is the one that tells and writes what was found.
+    Yields whether this process is the one that shows and writes the result.
     """
     if args.coordinator is None:
         for name in ("processes", "process"):
@@ -61,7 +61,7 @@ def _join(args: argparse.Namespace) -> None:
             _wait_for(host, int(port), args.wait)
         elif args.process == 0:
             _check_port(host if is_local else "", int(port))
-    # Standard output is left to Python: what else writes there, as gloo does, is no answer.
+    # Standard output is left to Python: other writers, such as gloo, go to standard error.
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
         own = os.dup(1)

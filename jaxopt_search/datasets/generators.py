@@ -422,7 +422,7 @@ class _Flip:
 
     def below(self, m: int) -> int:
         """Returns a uniform number from 0 to m - 1."""
-        limit = 2**31 - 2**31 % m  # what is at or above it would favor small remainders
+        limit = 2**31 - 2**31 % m  # numbers from there on would favor small remainders
         while True:
             if not self._left:
                 self._refill()

@@ -1,4 +1,4 @@
-"""Instances as data: what the readers, the generators and `load` return."""
+"""Instances as data, as the readers, the generators and `load` return them."""
 
 import dataclasses
 import hashlib

@@ -92,7 +92,7 @@ class Source:
             )
 
     def error(self, position: int, message: str) -> InstanceFormatError:
-        """Returns the error to raise for what stands at `position` in `data`."""
+        """Returns the error to raise for the text at `position` in `data`."""
         return InstanceFormatError(f"{self.path}:{self.line(position)}: {message}")
 
     def unsupported(self, position: int, message: str) -> UnsupportedInstance:
@@ -267,7 +267,7 @@ def load_tsplib(
 def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
     """Returns the [n, n] distances of a file of TYPE ATSP, int64, or float64 if it has decimals.
 
-    The diagonal is zero. It raises what `load_tsplib` does.
+    The diagonal is zero. Raises as `load_tsplib`.
 
     Example:
       >>> import tempfile
@@ -350,7 +350,7 @@ class _Tsplib:
             raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
 
     def _open(self, match: re.Match[bytes]) -> str | None:
-        """Notes what a line with a keyword says, and returns the section that it begins, if any."""
+        """Notes the value of a keyword, and returns the section that its line begins, if any."""
         keyword, value = match.group(1).decode(), match.group(2)
         is_empty = not (value or b"").strip()
         if keyword == "EOF" and is_empty:
@@ -369,7 +369,7 @@ class _Tsplib:
         return None
 
     def _close(self, section: str | None, start: int, stop: int) -> None:
-        """Ends what began at `start`: a section takes the text, else there must be none."""
+        """Ends the part from `start` on: a section takes the text, else there must be none."""
         if section is not None:
             self.sections[section] = start, stop
         elif rest := re.compile(rb"\S").search(self.source.data, start, stop):

@@ -78,12 +78,10 @@ def entries() -> dict[str, Entry]:
     rows = csv.DictReader(table.read_text(encoding="ascii").splitlines())
     found: dict[str, Entry] = {}
     for row in rows:
-        numbers: dict[str, Any] = {
-            "n": int(row["n"]),
-            "best_known": int(row["best_known"]) if row["best_known"] else None,
-            "is_optimal": row["is_optimal"] == "yes",
-        }
-        found[row["name"]] = Entry(**row | numbers)
+        values: dict[str, Any] = dict(row)
+        values["n"], values["is_optimal"] = int(row["n"]), row["is_optimal"] == "yes"
+        values["best_known"] = int(row["best_known"]) if row["best_known"] else None
+        found[row["name"]] = Entry(**values)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Files from which runs continue, bit for bit: what is in them, and what is refused.
+"""Files from which runs continue, bit for bit: their content, and which are refused.
 
 A checkpoint is an `.npz` without pickle: the leaves of what a run needs to continue and of the best
 that it has found, and a header of JSON. It is written to another file, which takes its place once
@@ -110,7 +110,7 @@ class Keeper:
         return bool(self._team.told(is_due))
 
     def write(self, identity: Identity, make: Callable[[], Snapshot]) -> None:
-        """Writes what `make` returns; the first failure is a warning, and the run continues."""
+        """Writes the snapshot of `make`; a first failure is a warning, and the run continues."""
         began = time.monotonic()
         kept = make()
         if self._team.is_lead:
@@ -170,7 +170,7 @@ def _named(name: str, tree: Any) -> dict[str, Any]:
 def read(
     path: pathlib.Path, identity: Identity, shapes_of: Callable[[dict[str, Any]], tuple[Any, Any]]
 ) -> Snapshot:
-    """Returns what is kept of a run that is to be continued; nothing in the file is executed.
+    """Returns the snapshot in a file, to continue its run; nothing in the file is executed.
 
     Args:
       identity: of the run that continues.
@@ -228,7 +228,7 @@ def check_cost(noted: Any, exact: int | float) -> None:
 
 
 def note_in(path: pathlib.Path, name: str) -> Any:
-    """Returns what a checkpoint notes by a name; None if it is not there, or the file is bad."""
+    """Returns a note of a checkpoint by its name; None if there is none, or the file is bad."""
     try:
         with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (_, header):
             return header["notes"].get(name)
@@ -292,7 +292,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
 
 
 def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> None:
-    """Writes what a loop of your own needs to continue, whole or not at all.
+    """Writes the state of a loop of your own, whole or not at all.
 
     For loops on the host that no `solve` drives: rounds of `successors.generate`, or of `run` and
     `advance`. An old file is replaced once the new one is on the disk, so that a process which is
@@ -327,7 +327,7 @@ def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> N
 
 
 def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> Any:
-    """Returns what `save_checkpoint` wrote: a pytree of NumPy arrays.
+    """Returns the state that `save_checkpoint` wrote: a pytree of NumPy arrays.
 
     Nothing in the file is executed, and no more memory is taken than it has bytes.
 

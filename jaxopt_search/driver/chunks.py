@@ -16,7 +16,7 @@ from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.interrupts import held_back, noted, sigterm_as_ctrl_c
 from jaxopt_search.results import Status
 
-_FAILED = max(Status) + 1  # what observers have brought about in one of several processes
+_FAILED = max(Status) + 1  # an observer has failed in one of several processes
 
 
 class Chunked(Protocol):
@@ -35,7 +35,7 @@ class Chunked(Protocol):
         ...
 
     def look(self) -> object:
-        """Looks at what the chunk has brought."""
+        """Looks at the outcome of the chunk."""
         ...
 
     def status(self, limit: Status) -> Status:
@@ -47,7 +47,7 @@ class Chunked(Protocol):
         ...
 
     def report(self, status: Status) -> Any:
-        """Returns what observers are told of the chunk."""
+        """Returns the report for the observers."""
         ...
 
     def next_steps(self, made: int, seconds: float) -> int:
@@ -55,11 +55,11 @@ class Chunked(Protocol):
         ...
 
     def identity(self) -> Identity:
-        """Returns fingerprints of what a run has to be given to continue this one."""
+        """Returns the fingerprints that a run must share to continue this one."""
         ...
 
     def snapshot(self) -> Snapshot:
-        """Returns what a checkpoint keeps, from which the run continues; also when interrupted."""
+        """Returns the snapshot from which a run can continue; also when interrupted."""
         ...
 
     def result(self, status: Status) -> Any:

@@ -56,7 +56,7 @@ class Timer:
         self.tick()
 
     def tick(self) -> None:
-        """Asks the lead what time it is."""
+        """Asks the lead for its time."""
         if self.team.is_shared:
             self._told = self.team.told(time.perf_counter() - self._called)
 

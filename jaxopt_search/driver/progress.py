@@ -113,7 +113,7 @@ class Reporter:
 
 @contextlib.contextmanager
 def shown(is_wanted: bool, timer: Timer) -> Iterator[Callable[[Any], None] | None]:
-    """Gives what shows a run, None if that is not wanted; it says that programs compile.
+    """Gives the observer that shows a run, or None; before, it says that programs compile.
 
     Its bar is ended however the run ends. Of several processes only the lead shows a run.
     """

@@ -1,4 +1,4 @@
-"""What a run has found, in exact costs, and what is said of it."""
+"""The best solution of a run by its exact cost, its history, and the messages on it."""
 
 import functools
 import math
@@ -103,7 +103,7 @@ class Recorder:
         self._every, self._num_reports = 1, 0
 
     def notes(self) -> dict[str, Any]:
-        """Returns what it knows, for JSON."""
+        """Returns its lines and counts, for JSON."""
         return {"lines": self.lines, "every": self._every, "num_reports": self._num_reports}
 
     def recall(self, notes: dict[str, Any]) -> None:

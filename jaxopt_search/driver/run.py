@@ -352,7 +352,7 @@ class Run:
         if options.resume is not None:
 
             def shapes_of(notes: dict[str, Any]) -> tuple[SavedRun, Any]:
-                """Returns the shapes of what is kept of the run, and of the best solution."""
+                """Returns the shapes of the saved run and of its best solution."""
                 num = check_count("num_searches", notes["num_searches"], 1, None)
                 held = jax.eval_shape(lambda *parts: parts, search, exchange)
                 best = shape
@@ -386,7 +386,7 @@ class Run:
         self._ask_after: int | None = None
 
     def words(self) -> tuple[Any, ...]:
-        """Returns what tells this run from another one, before it begins, for `repr`."""
+        """Returns words that tell this run from others, before it begins, for `repr`."""
         if self.state is None:
             start = fingerprint(self.key, self.starts and self.starts.built())
         else:
@@ -432,7 +432,7 @@ class Run:
         return starts.reopened(self.problem, self.search, state, self.target)
 
     def _recall(self, saved: Snapshot) -> None:
-        """Continues from what a checkpoint knows besides the state."""
+        """Continues from the notes and the search in a checkpoint; the state is there already."""
         notes = saved.notes
         self.search, self.exchange = self.split.bring(saved.state[1:])
         with checkpoints.notes_read():
@@ -479,7 +479,7 @@ class Run:
         return Snapshot(jax.device_get(SavedRun(joined, *held)), self.best.x, notes)
 
     def callback_notes(self) -> Any:
-        """Returns what the callback wants to be kept.
+        """Returns the notes of the callback.
 
         Raises:
           TypeError: if JSON cannot hold it.
@@ -546,7 +546,7 @@ class Run:
         self.state, self._made = jax.block_until_ready(state), num_steps
 
     def look(self) -> Outcome:
-        """Returns what there is to see after the last chunk, at which it looks once."""
+        """Returns the outcome of the last chunk, at which it looks once."""
         if self._seen is None:
             seen = self.split.look(self.problem, self.search, self.state)
             self.best.note(seen)
@@ -705,7 +705,7 @@ def memory_estimate(
     devices: Devices = None,
     implementation: Implementation = "auto",
 ) -> MemoryEstimate:
-    """Returns how many bytes `solve` takes on the device that holds most, and what for.
+    """Returns how many bytes `solve` takes, and for what, on the device that holds most.
 
     It allocates nothing. It compiles the run's programs, since what they need besides their
     arguments only XLA knows; that takes some seconds, which `solve` saves where it is called with

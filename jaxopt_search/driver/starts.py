@@ -58,7 +58,7 @@ class Starts(NamedTuple):
 
 
 def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) -> Starts:
-    """Returns what `solve` was given as `initial`.
+    """Returns the start solutions given as `initial`, checked.
 
     Args:
       shape: of one solution.
@@ -83,7 +83,7 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
 
 
 def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
-    """Returns what checks one start solution, if there is such a thing."""
+    """Returns the function that checks one start solution, if there is one."""
     if (original := problem.host) is not None:
         return original.check
     if isinstance(problem, VectorProblem):
@@ -125,7 +125,7 @@ def _checked_arrays(shape: Any, initial: Any) -> Starts:
 
 
 def shapes(starts: Starts, num_searches: int) -> Any:
-    """Returns the shapes of what `for_all` returns."""
+    """Returns the shapes of the solutions of `for_all`."""
     lead = (num_searches,) if starts.is_one else ()
     return jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct(lead + leaf.shape, leaf.dtype), starts.solutions
@@ -223,7 +223,7 @@ def _is_of(problem: Problem, search: Search, state: RunState) -> jax.Array:
 
     Float costs may differ by as much as deltas may have drifted: that grows with the steps since
     costs were last computed in full, and with the largest costs on the way, such as the cost of a
-    random start. And whether what is fixed is in its place.
+    random start. Fixed entries must also be in their places.
     """
     solutions = jax.vmap(search.best, (None, 0))(problem, state.searches)
     costs = best_costs(search, state.searches, state.index)

@@ -137,7 +137,7 @@ class Program(NamedTuple):
     static: dict[str, Any]
 
     def ready(self) -> Callable[..., Any]:
-        """Returns what to call with such arguments, less the static ones."""
+        """Returns the function to call with such arguments, less the static ones."""
         jitted = self.fn.on_platform_of(self.arguments)
         if self.fn.in_turn:
             return functools.partial(_call_in_turn, jitted)
@@ -230,7 +230,7 @@ def compile(program: Program) -> Any:
 
 
 def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], T]) -> T:
-    """Returns what `find` returns, which depends on a structure of pytrees and its leaves.
+    """Returns the result of `find`, which depends on a structure of pytrees and its leaves.
 
     It is kept, like a program.
 
@@ -245,7 +245,7 @@ def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], 
 def _kept(
     name: str, make: Callable[[], T], read: Callable[[bytes], T], written: Callable[[T], bytes]
 ) -> T:
-    """Returns what has a name: from memory or its file, or else made, and kept in both."""
+    """Returns the object of a name: from memory or its file, or else made, and kept in both."""
     if name not in _loaded:
         assert program_folder is not None
         path, found = program_folder / name, None
@@ -253,7 +253,7 @@ def _kept(
             found = read(path.read_bytes())
         if found is None:
             found = make()
-            with contextlib.suppress(Exception):  # a full disk, or what cannot be written
+            with contextlib.suppress(Exception):  # a full disk, or an object that cannot be written
                 data = written(found)
                 with whole(path) as file:
                     file.write(data)
@@ -299,13 +299,13 @@ _last_call: tuple[int, Any] = 0, None
 
 
 def _call_in_turn(program: Callable[..., Any], *arguments: Any) -> Any:
-    """Returns what a program returns, for which the next call of another thread waits."""
+    """Calls a program; the next call of another thread waits for its result."""
     global _last_call
     own = threading.get_ident()
     with _turn:
         thread, result = _last_call
         if thread != own:
-            with contextlib.suppress(Exception):  # what has failed is over
+            with contextlib.suppress(Exception):  # a failed call is over
                 jax.block_until_ready(result)
         made = program(*arguments)
         _last_call = own, min(jax.tree.leaves(made), key=lambda leaf: leaf.size)

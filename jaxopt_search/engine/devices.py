@@ -95,12 +95,12 @@ def is_cpu(device: jax.Device | str) -> bool:
 
 
 def describe(devices: Sequence[jax.Device]) -> str:
-    """Returns how many devices of what kind there are, such as "4 x cpu"."""
+    """Returns the number and the kind of devices, such as "4 x cpu"."""
     return f"{len(devices)} x {devices[0].device_kind}"
 
 
 def words_of(device: jax.Device) -> tuple[Any, ...]:
-    """Returns what programs depend on of a device."""
+    """Returns the properties of a device that programs depend on."""
     kind = device.platform, device.device_kind, device.client.platform_version
     return device.id, *kind, jax.device_count()
 
@@ -164,7 +164,7 @@ def host_driver(driver: Callable[Parameters, T]) -> Callable[Parameters, T]:
 
 @contextlib.contextmanager
 def settings_left() -> Generator[None]:
-    """Leaves what the driver leaves, also in a thread of its own: JAX's settings are a thread's."""
+    """Leaves the caller's mesh and guard, as `host_driver` does; also for the driver's threads."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(jax.transfer_guard("allow"))
         if _has_mesh.get():  # else programs were compiled once more
@@ -224,7 +224,7 @@ def split_leaf(num_devices: int, leaf: Any) -> np.ndarray:
 
 
 def split_shape(num_devices: int, leaf: Any) -> jax.ShapeDtypeStruct:
-    """Returns the shape of what `split_leaf` returns."""
+    """Returns the shape of the array that `split_leaf` returns."""
     size, *rest = leaf.shape
     return jax.ShapeDtypeStruct((num_devices, -(-size // num_devices), *rest), leaf.dtype)
 

@@ -1,6 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""Exchanges carried out: who gets what is the rule's to say, the solutions are moved here."""
+"""Exchanges carried out: the rule names donors, and their solutions are moved here."""
 
 import functools
 from typing import Any

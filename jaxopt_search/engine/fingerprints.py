@@ -1,7 +1,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
-"""What tells runs and programs from one another: digests of values, code, and all else that counts.
+"""Digests that tell runs and programs apart: of values, code, and all else that counts.
 
 Two runs are the same if their parts have equal values and do the same; a compiled program also
 depends on the library's files, the versions and settings of JAX, and the machine.
@@ -35,7 +35,7 @@ _TRUSTED = (_PACKAGE.name, "jax", "jaxlib", "numpy", "builtins")
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
 _PLAIN = type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes
-_HELD = {  # where what has no other words keeps functions and objects
+_HELD = {  # attributes in which objects without other words keep functions and objects
     types.MethodType: ("__func__", "__self__"),
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
@@ -86,10 +86,10 @@ class _Words:
     def __init__(self, reads_code: bool = True) -> None:
         self._reads_code = reads_code
         self._done = dict[int, tuple[Any, str]]()  # by identity, which lasts while it is held here
-        self._open = dict[int, Any]()  # what is being described, from the outside in
+        self._open = dict[int, Any]()  # the parts being described, from the outside in
 
     def of_structure(self, structure: Any) -> Any:
-        """Returns what a `PyTreeDef` is, in words.
+        """Returns a `PyTreeDef` in words.
 
         Raises:
           _Unknown: if it has a part that words might not tell from another one.
@@ -99,7 +99,7 @@ class _Words:
         return *map(self.of, node), list(map(self.of_structure, structure.children()))
 
     def of_leaf(self, leaf: Any) -> Any:
-        """Returns an array or number in words, or what else may be in place of one."""
+        """Returns a leaf in words: an array, a number, or any other object."""
         is_number = isinstance(leaf, int | float | complex)
         return _words_of_array(np.asarray(leaf) if is_number else leaf) or self.of(leaf)
 
@@ -112,7 +112,7 @@ class _Words:
         key = id(part)
         if key in self._done:
             return self._done[key][1]
-        if key in self._open:  # what holds itself
+        if key in self._open:  # an object that holds itself
             return f"{len(self._open) - list(self._open).index(key)} up"
         self._open[key] = part
         found = hashlib.sha256(repr(self._described(part)).encode()).hexdigest()
@@ -173,7 +173,7 @@ class _Words:
         return "function", self._all(own), cells, values
 
     def _of_variable(self, value: Any, names: set[str], above: tuple[Any, ...] = ()) -> str:
-        """Returns what a function refers to; of a module, what has one of the function's names."""
+        """Returns a variable of a function in words; of a module, the members that it may use."""
         if not self._reads_code or not isinstance(value, types.ModuleType) or _place(value):
             return self.of(value)
         if value in above:
@@ -205,7 +205,7 @@ class _Words:
         return self._all((*reduced[:2], state, list(items or ()), list(pairs or ())))
 
     def _unknown(self, part: Any) -> _Unknown:
-        """Returns an error that names a part, and what holds it."""
+        """Returns an error that names a part and the objects that hold it."""
         named = (type, types.FunctionType, types.ModuleType)
         names = [part.__name__ if isinstance(part, named) else f"a {type(part).__name__}"]
         for one in list(self._open.values())[-2::-1]:
@@ -267,7 +267,7 @@ def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
 
 
 def of_parts(what: Any, structure: Any, kinds: tuple[Any, ...]) -> str | None:
-    """Returns a name for what follows from arguments of a structure.
+    """Returns a name for a result that depends on a structure of arguments.
 
     None if a class is unknown, or caches are turned off.
     """
@@ -299,7 +299,7 @@ def kind_of(leaf: Any) -> tuple[Any, ...]:
 
 @functools.cache
 def _surroundings() -> tuple[str, ...]:
-    """Returns what programs depend on besides arguments, devices and JAX's settings."""
+    """Returns all that programs depend on besides arguments, devices and JAX's settings."""
     code = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         code.update(path.read_bytes())
@@ -311,7 +311,7 @@ def _surroundings() -> tuple[str, ...]:
 
 
 def environment(devices: tuple[jax.Device, ...] = ()) -> dict[str, str]:
-    """Returns what a result depends on besides its arguments: versions, processor and devices.
+    """Returns the versions, the processor and the devices on which a result depends.
 
     Args:
       devices: none, before one is started.

@@ -212,7 +212,7 @@ def _advance(
             hit=running.hit,
             info=running.info,
         )
-        if is_float:  # what has drifted is recomputed before anything is decided by it
+        if is_float:  # costs that have drifted are recomputed before anything is decided by them
             costs = best_costs(search, state.searches, state.index)
             claims = ~counts.is_never(state.hit) | (costs < state.device_tested)
             where = due.refresh | (due.stop_test & claims & (state.index >= 0))

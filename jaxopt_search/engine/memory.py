@@ -1,7 +1,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
-"""Memory: what a run takes of it, counted here only, and refused if it is more than is free.
+"""Memory: how much a run takes, counted here only, and refused if it is more than is free.
 
 It is asked before any is allocated: on a CPU, running out of memory ends in a process that hangs or
 is killed, not in an exception. The most is taken at one of few moments. What stays there then
@@ -71,14 +71,14 @@ def estimate(
     programs: Mapping[str, Program] | None = None,
     states_at_a_look: int = 1,
 ) -> MemoryEstimate:
-    """Returns what a run takes when it takes most.
+    """Returns the memory of a run at the moment when it takes most.
 
     Args:
       parts: the problem, the search and, if there is one, the exchange; or their shapes.
       state: of all searches, or its shapes.
       devices: those over which the searches are spread.
       programs: by the moments of `MemoryEstimate`; those that are not there yet are compiled. None
-        for what stays only.
+        to count only what stays in memory.
       states_at_a_look: 2 if it makes another one.
     """
     # Where an exchange is a program of its own, a chunk has a third state.
@@ -184,7 +184,7 @@ def check_searches(
 
 
 def check_bytes(needed: float, what: str, device: jax.Device, bound: str, advice: str) -> None:
-    """Refuses what does not fit into the memory that is free on a device.
+    """Refuses more bytes than are free on a device.
 
     Args:
       what: is asked for, such as "n is 8".
@@ -216,7 +216,7 @@ def free_bytes(device: jax.Device) -> float:
 
 
 def _left_to_the_group() -> float:
-    """Returns what is left to the control group, such as a container's."""
+    """Returns the bytes left to the control group, such as a container's."""
     try:
         path = (_PROC / "self" / "cgroup").read_text().partition("0::/")[2].split("\n")[0]
         folder = next(one for one in (_CGROUP / path, _CGROUP) if (one / "memory.max").exists())
@@ -228,7 +228,7 @@ def _left_to_the_group() -> float:
 
 
 def _left_to_the_process() -> float:
-    """Returns what is left of the limit that `ulimit -v` sets."""
+    """Returns the bytes left of the limit that `ulimit -v` sets."""
     try:
         import resource
     except ImportError:  # on Windows

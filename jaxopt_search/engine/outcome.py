@@ -1,6 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-"""What there is to see of a run: its best solutions, its first finisher."""
+"""The outcome of a run so far: its best solutions, its first finisher."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
 @jit
 def packed(problem: Problem, search: Search, state: RunState) -> Outcome:
-    """Returns what there is to see, of arrays; see `read`."""
+    """Returns the outcome as arrays on the device; see `read`."""
     solutions, costs = all_best(problem, search, state)
     first = jnp.argmin(costs)
     return Outcome(
@@ -61,7 +61,7 @@ def packed(problem: Problem, search: Search, state: RunState) -> Outcome:
 
 
 def read(fetched: Outcome, all_best: Any) -> Outcome:
-    """Returns what `packed` has returned, once all but `all_best` is on the host."""
+    """Returns the outcome from that of `packed`, of which all but `all_best` is on the host."""
     count, winner = fetched.first_hit
     return fetched._replace(
         step=int(fetched.step),

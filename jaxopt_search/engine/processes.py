@@ -80,9 +80,9 @@ class Team:
 
     @contextlib.contextmanager
     def same_call(self) -> Generator[Callable[..., None]]:
-        """Compares, at the end of the block, what the processes are about to do.
+        """Compares the calls of the processes at the end of the block.
 
-        Yields a function that takes what has to be the same; its `repr` counts. Where the block
+        Yields a function that takes the parts that must be the same, by `repr`. Where the block
         fails in a process, the others fail with it.
 
         Raises:

@@ -59,7 +59,7 @@ class DeviceSplit:
         return tree if has_all else jax.device_put(tree, on.only_on(self.first))
 
     def brought(self, tree: Tree) -> Tree:
-        """Returns what `bring` returns, or its shapes."""
+        """Like `bring`, but where arrays would have to move, returns their shapes."""
         has_all = on.is_all_on(tree, self.first)
         return tree if has_all else on.shapes(tree, on.only_on(self.first))
 
@@ -89,7 +89,7 @@ class DeviceSplit:
         return [each if name in _PER_SEARCH else whole for name in RunState._fields]
 
     def shapes(self, state: RunState, *parts: Any) -> RunState:
-        """Returns the shapes of what `split` makes of a state.
+        """Returns the shapes of a state that is split.
 
         Args:
           state: arrays or shapes.
@@ -204,7 +204,7 @@ class DeviceSplit:
         return programs | {"look": self._look(*own)}
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
-        """Returns what the host looks at of a state from `split` or `advance`."""
+        """Returns the outcome of a state from `split` or `advance`, on the host."""
         seen = self._look(problem, search, state).ready()(problem, search, state)
         if len(self.devices) == 1:
             return outcome.read(jax.device_get(seen._replace(all_best=None)), seen.all_best)

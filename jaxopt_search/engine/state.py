@@ -22,7 +22,7 @@ _NEVER = MAX_INT32
 
 
 class Since(NamedTuple):
-    """[] int32 steps since each event last happened, or what else there is of each event."""
+    """[] int32 steps since each event last happened, or another value for each event."""
 
     refresh: Any
     stop_test: Any
@@ -135,7 +135,7 @@ def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
 
 
 def no_info(num_searches: int) -> Info:
-    """Returns what is known of no step."""
+    """Returns the info of no step."""
     return Info(*(jnp.zeros(num_searches, jnp.int32) for _ in Info._fields))
 
 

@@ -1,4 +1,4 @@
-"""What is minimized: data, costs, random solutions, and checks of what users hand in."""
+"""What is minimized: data, costs, random solutions, and checks of users' data."""
 
 from jaxopt_search.problems.finite.generalized_assignment import (
     GeneralizedAssignment,

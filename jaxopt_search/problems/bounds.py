@@ -57,7 +57,7 @@ def float_unit(largest: float, total: float, least: float = _LEAST_FLOAT) -> flo
 
     Args:
       largest: the largest absolute value.
-      total: what float32 must hold besides, such as their sum.
+      total: another number that float32 must hold, such as their sum.
       least: the lowest `largest` that is not counted in another unit.
     """
     is_held = least <= largest and total <= float(_FLOAT32.max)
@@ -265,7 +265,7 @@ def tour_unit(n: int, largest: float) -> float:
 
 
 def check_matrix_of(n: int, way_out: str) -> None:
-    """Refuses a matrix of n cities that takes too much memory, and says what to use instead."""
+    """Refuses a matrix of n cities that takes too much memory, and names the way out."""
     check_bytes(4 * n * n, f"a matrix of {n} cities", f"; use {way_out}")
 
 
@@ -329,14 +329,14 @@ def _medians(matrix: np.ndarray, is_known: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _row_medians(matrix: np.ndarray, is_known: np.ndarray) -> np.ndarray:
-    """Returns the median of what is known of each row, the lower one of two; 0 for nothing."""
+    """Returns the median of the known entries of each row, the lower one of two; 0 for none."""
     ordered, num = np.sort(np.where(is_known, matrix, np.inf), axis=1), is_known.sum(axis=1)
     middle = np.take_along_axis(ordered, np.maximum(num - 1, 0)[:, None] // 2, axis=1)[:, 0]
     return np.where(num > 0, middle, 0.0)
 
 
 def without_cities(matrix: np.ndarray, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
-    """Returns distances after what is shared is taken off; 0 on the diagonal."""
+    """Returns distances less the shared amounts; 0 on the diagonal."""
     left = matrix - (leaving[:, None] + coming)
     np.fill_diagonal(left, 0)
     return left

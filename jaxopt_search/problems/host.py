@@ -1,4 +1,4 @@
-"""What the host keeps of an instance, besides the arrays on the device."""
+"""The host's part of an instance, besides the arrays on the device."""
 
 import dataclasses
 import math
@@ -84,7 +84,7 @@ def counted_in_full(problem: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Original(IgnoredByJit):
-    """The instance as it was given: exact costs, and what is known about it.
+    """The instance as it was given: exact costs, and facts about it.
 
     A problem carries it as a static field. Its functions are no closures, so that a problem can be
     pickled.
@@ -93,22 +93,22 @@ class Original(IgnoredByJit):
       cost: maps a solution to its exact cost, an `int` for integer instances.
       check: maps a start solution and its name to an array of the right dtype, or raises
         `ValueError`.
-      remaining: what in a solution is forbidden, in words; "" if it is feasible.
+      remaining: says in words why a solution is not feasible; "" if it is.
       max_feasible: every solution that is not feasible costs more, as the device counts; None
         where all solutions are feasible.
       unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
         where float32 cannot hold them. Temperatures are also in multiples of it.
-      offset: what the device leaves out: a cost is `(cost on the device + offset) * unit`.
+      offset: the part that the device leaves out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
       is_optimal: whether that is proven to be the lowest there is.
       coords: [n, 2] float64, the places of a TSP's cities in the plane, in multiples of `unit`;
         None where it was not given by them.
       starts: maps the problem and a number to that many good solutions, where random ones cost more
         than the device can count; else None.
-      note: a sentence about what was done to the data, or "".
+      note: a sentence about changes of the data, or "".
       num_entries: how many entries of a solution are the user's, if the device's have more: see
         `padding`. The rest is padding.
-      as_given: maps these entries, [..., m], to what the user calls a solution, where that is
+      as_given: maps these entries, [..., m], to a solution as the user has it, where that is
         something else (`tsp.paths.Ends`); `check` maps it back.
     """
 

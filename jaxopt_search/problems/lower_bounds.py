@@ -16,7 +16,10 @@ from jaxopt_search.datasets import distances
 _MOST_CITIES, _MOST_FACILITIES = 1000, 200  # beyond, a bound takes seconds and gigabytes
 _FEW_CITIES, _TREES, _TREES_OF_MANY = 300, 100, 50
 _FIRST_STEP, _LAST_STEP = 0.4, 0.004  # of the mean length of edges
-_EXACT, _ROUNDED = 1e-12, 2e-7  # what float64 adds at most, and float32, of the largest sums
+_EXACT, _ROUNDED = (
+    1e-12,
+    2e-7,
+)  # the most that float64 adds, and float32, of the largest sums
 
 
 def of_tsp(problem: Any) -> int | float | None:
@@ -96,7 +99,7 @@ def _assigned(matrix: np.ndarray) -> float:
 
 
 def _safe(bound: float, *matrices: np.ndarray) -> int | float:
-    """Returns a bound less what rounding may have added; of integers, the next integer."""
+    """Returns a bound less the rounding that it may contain; of integers, the next integer."""
     largest = math.prod(float(np.abs(matrix).sum(axis=1).max()) for matrix in matrices)
     size = max(abs(bound), largest)
     if all(np.issubdtype(matrix.dtype, np.integer) for matrix in matrices):

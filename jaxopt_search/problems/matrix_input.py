@@ -54,13 +54,13 @@ def may_be_rows(matrices: np.ndarray) -> bool:
 
 
 def check_square(matrix: Any, name: str, hint: str = "") -> None:
-    """Refuses what has not the shape of a matrix, [n, n]."""
+    """Refuses an array that is not [n, n]."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"{name} has shape {matrix.shape}, expected (n, n) with n >= 1{hint}")
 
 
 def check_places(points: Any, name: str) -> None:
-    """Refuses what has not the shape of places in the plane, [n, 2]."""
+    """Refuses an array that is not [n, 2], places in the plane."""
     if points.ndim != 2 or points.shape[1] != 2 or not points.size:
         raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
 
@@ -101,7 +101,7 @@ def integer_pairs(values: Any, name: str) -> np.ndarray:
 
 
 def has_exact_costs(dtype: DType | None, what: str, *arrays: np.ndarray) -> bool:
-    """Returns whether an instance is one of integers, from its numbers and what the user wants."""
+    """Returns whether an instance is one of integers, from its numbers and the user's wish."""
     is_exact = all(map(is_integral, arrays))
     if dtype == "int32" and not is_exact:
         raise ValueError(f"dtype is 'int32', expected None or 'float32' for fractional {what}")

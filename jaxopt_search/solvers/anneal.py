@@ -290,7 +290,7 @@ class Ingredients(NamedTuple):
     exchange: Exchange | None = None
 
     def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, Exchange]:
-        """Returns the search of a recipe and what the searches exchange, at a pace."""
+        """Returns the search and the exchange of a recipe, at a pace."""
         schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
         search = simulated_annealing(
             self.neighborhood,
@@ -332,7 +332,7 @@ class Pacer:
         return None
 
     def notes(self) -> dict[str, Any]:
-        """Returns what `recall` needs in a later process, for JSON."""
+        """Returns the notes for `recall` in a later process, for JSON."""
         return {}
 
     def recall(self, notes: dict[str, Any]) -> None:
@@ -340,7 +340,7 @@ class Pacer:
 
 
 def pacer_of(recipe: Recipe, n: int, timer: Timer, begun: float = 0.0) -> Pacer:
-    """Returns what keeps a run in pace with its steps or, without a limit on these, its seconds.
+    """Returns the pacer for a limit on steps or, without one, for a limit on seconds.
 
     Args:
       n: how many cities or facilities.
@@ -471,7 +471,7 @@ class Clock(Pacer):
 def chosen(
     recipe: Recipe, num_searches: Any, moves_per_search: Any, num_devices: int = 1
 ) -> Recipe:
-    """Returns the recipe with what the user sets; else with its searches on each device."""
+    """Returns the recipe with the user's settings; else with its searches on each device."""
     recipe = recipe._replace(num_searches=num_devices * recipe.num_searches)
     wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
     given = {name: value for name, value in wishes.items() if value is not None}
@@ -574,7 +574,7 @@ class Steering(NamedTuple):
         return Steer(*self.ingredients.at_pace(self.recipe, self.pacer.pace), ask_after=left)
 
     def notes(self) -> dict[str, Any]:
-        """Returns the pace, and what the user's callback wants to be kept."""
+        """Returns the pace, and the notes of the user's callback."""
         own = getattr(self.callback, "notes", lambda: None)()
         return {"pace": self.pacer.notes(), "callback": own}
 

@@ -143,7 +143,7 @@ def dtype_of(n: int) -> Any:
 
 
 class PlacementSet:
-    """The placements found so far: those that are wanted, and what was found with the last one.
+    """The placements found so far: those that are wanted, and others found with the last one.
 
     Attributes:
       num_found: all of them, also those found again.
@@ -189,7 +189,7 @@ class PlacementSet:
         return np.fromiter(numbers, np.uint64, different), self._first(different)
 
     def recall(self, numbers: np.ndarray, queens: np.ndarray, num_found: int) -> None:
-        """Continues from what was kept."""
+        """Continues from what `kept` has returned."""
         for first in range(0, len(queens), _CHECKED_AT_ONCE):
             if _attack(queens[first : first + _CHECKED_AT_ONCE]):
                 raise ValueError("in one of its placements queens attack")
@@ -321,7 +321,7 @@ class Standing(NamedTuple):
 
 
 class Placements(abc.ABC):
-    """A run that collects placements: a `chunks.Chunked` but for what each kind does.
+    """A run that collects placements: a `chunks.Chunked`, of which subclasses make the steps.
 
     Attributes:
       finds: so far.
@@ -343,11 +343,11 @@ class Placements(abc.ABC):
 
     @abc.abstractmethod
     def look(self) -> object:
-        """Takes down what was found."""
+        """Takes down the valid placements."""
 
     @abc.abstractmethod
     def kept(self) -> tuple[Any, dict[str, Any]]:
-        """Returns what a checkpoint has besides the placements, and notes."""
+        """Returns the state that a checkpoint has besides the placements, and notes."""
 
     def report(self, status: Status) -> Standing:
         return Standing(self.finds, self.made, self.timer.seconds, status)
@@ -380,10 +380,10 @@ class Placements(abc.ABC):
     def recall(
         self, path: pathlib.Path, shapes_of: Callable[[dict[str, Any]], Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Continues from a checkpoint, and returns what `kept` has.
+        """Continues from a checkpoint, and returns its state and its notes, as `kept` does.
 
         Args:
-          shapes_of: maps the notes to the shapes of what is kept.
+          shapes_of: maps the notes to the shapes of that state.
         """
 
         def shapes(notes: dict[str, Any]) -> tuple[Any, Any]:
@@ -478,7 +478,7 @@ class Searches(Placements):
         return jax.device_get(state), {"num_searches": self._num_searches, "made": self.made}
 
     def advance(self, num_steps: int) -> None:
-        """Finds out what was found, and starts the next steps; compiles, the first time.
+        """Looks for valid placements, and starts the next steps; compiles, the first time.
 
         A last look changes no search: a checkpoint is of before it, so that a run with more steps
         has the same looks as if it had never ended.
@@ -512,7 +512,7 @@ class Searches(Placements):
         return self.split.advance(self.problem, self.search, self.state, num_steps, *how)
 
     def look(self) -> object:
-        """Takes down what was found, while the next steps are made."""
+        """Takes down the valid placements, while the next steps are made."""
         if self._harvest is not None:
             is_valid, *found = self._harvest
             is_valid = self.split.team.gathered(is_valid)

@@ -23,7 +23,7 @@ _MOST_CITIES = 4096
 
 
 def near_distance(problem: TSP) -> float:
-    """Returns what `near_distance_on_device` does, up to rounding."""
+    """Like `near_distance_on_device`, up to rounding."""
     n = int(problem.n)
     if n > _MOST_CITIES:
         return float(near_distance_on_device(problem))
@@ -39,7 +39,7 @@ def near_distance(problem: TSP) -> float:
 
 
 def tree_edge(problem: TSP) -> float:
-    """Returns what `tree_edge_on_device` does, up to rounding."""
+    """Like `tree_edge_on_device`, up to rounding."""
     n, city = int(problem.n), 0
     if n > _MOST_CITIES:
         return float(tree_edge_on_device(problem))

@@ -84,7 +84,7 @@ class Tours(NamedTuple):
     def begin(
         self, key: random.Key, instance: _Cities
     ) -> tuple[TSP, Ingredients, jax.Array | None]:
-        """Returns the problem, what its searches are made of, and starts, if not random ones."""
+        """Returns the problem, the ingredients of its searches, and starts, unless random."""
         points, num_cities = instance
         is_matrix = points.ndim == 1
         problem = (traced.of_distances if is_matrix else traced.of_points)(points, num_cities)
@@ -101,7 +101,7 @@ class Tours(NamedTuple):
         return problem, ingredients, tours_through(points, key, self.num_searches, num_cities)
 
     def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[LocalSearch, Exchange]:
-        """Returns what the searches do and exchange, at a pace."""
+        """Returns the search and the exchange, at a pace."""
         return ingredients.at_pace(self.recipe, pace)
 
 
@@ -197,7 +197,7 @@ def _shapes_of(stack: Stack, notes: dict[str, Any]) -> tuple[RunState, Any]:
 
 
 class _Run(NamedTuple):
-    """An instance on the device, what its searches are made of, and where they stand."""
+    """An instance on the device, the ingredients of its searches, and their states."""
 
     problem: Problem
     ingredients: Any

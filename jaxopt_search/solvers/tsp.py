@@ -178,7 +178,7 @@ def solve_tsp(
         as without it; a single search starts only there. Not of several instances.
       state: the `Result.state` of an earlier call on the same instance, to be continued at the
         lowest temperature; as in `solve`. Likewise.
-      exchange: what searches learn from one another, in place of what is said above. Likewise.
+      exchange: what searches learn from one another, in place of the above. Likewise.
       checkpoint, checkpoint_every, resume: as in `solve`, where a run by `max_steps` continues bit
         for bit if that is the same, and one by the clock at the pace that it had.
       callback: called with a `Report` after each chunk of steps; True ends the run. Not of several

@@ -68,7 +68,7 @@ def check_vector(domain_sizes: np.ndarray, values: Any, name: str) -> np.ndarray
 
     Args:
       domain_sizes: [n] integers.
-      values: what the user gave.
+      values: the user's.
       name: of `values`, for messages.
 
     Raises:

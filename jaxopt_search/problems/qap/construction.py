@@ -89,7 +89,7 @@ def _greedy(matrices: Matrices, free: np.ndarray, fixed: np.ndarray) -> np.ndarr
 
 
 def _table(matrices: Matrices, facilities: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Returns [n, n] what each facility costs at each location by its flows to and from some."""
+    """Returns [n, n] the cost of each facility at each location, by its flows to and from some."""
     flow, distance = matrices[:2]
     return flow[:, facilities] @ distance[:, places].T + flow[facilities].T @ distance[places]
 
@@ -97,7 +97,7 @@ def _table(matrices: Matrices, facilities: np.ndarray, places: np.ndarray) -> np
 def _descend(matrices: Matrices, free: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Returns assignments that no swap makes cheaper, [B, n].
 
-    The tables of what each facility costs at the location of each other take O(n * n) to update,
+    The tables of the costs of each facility at the others' locations take O(n * n) to update,
     and all swaps are priced by them.
     """
     flow, distance, flow_apart, distance_apart = matrices

@@ -180,7 +180,7 @@ class QAP(padding.SizedProblem):
         return self.device_units.in_full(self.device_cost(assignment))
 
     def lower_bound(self) -> int | float | None:
-        """Returns what no assignment costs less than, of up to 200 facilities: `lower_bounds`."""
+        """Returns a lower bound of all costs, of up to 200 facilities: see `lower_bounds`."""
         return lower_bounds.of_qap(self)
 
     def picture(self, assignment: np.ndarray) -> Callable[[Any], Any]:

@@ -36,7 +36,7 @@ class NQueens(padding.SizedProblem):
       evaluation: the scheme by which `cost` counts, one of `evaluation.SCHEMES`.
       count: that scheme, as `evaluation.scheme` returns it; None where there is room for more.
       num_entries: [] int32 the number of queens, if there is room for more (see `padding`).
-      host: what the host keeps.
+      host: the host's part.
     """
 
     capacity: int = static()

@@ -1,4 +1,4 @@
-"""TSP: what the assignment problem tells of asymmetric distances, on the host.
+"""TSP: tours and candidates from assignment problems, for asymmetric distances; on the host.
 
 Its solution is the shortest set of cycles through all cities, which is often nearly as long as the
 shortest tour, or shorter by little. Carpaneto, Toth, "Some new branching and bounding criteria for
@@ -77,7 +77,7 @@ def short_tour(problem: TSP) -> np.ndarray:
 def likeliest(problem: TSP, num_candidates: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the cities likeliest to follow each city on short tours, and the extra costs.
 
-    That is what a tour with this edge costs more than the shortest cycles, at least: the distance
+    A tour with this edge costs at least so much more than the shortest cycles: the distance
     less dual costs of leaving a city and reaching the other one.
 
     Args:

@@ -1,4 +1,4 @@
-"""TSP instances from what users have: a matrix, coordinates, or an instance that was read.
+"""TSP instances from users' data: a matrix, coordinates, or an instance that was read.
 
 Everything is checked here, on the host, before anything is compiled.
 """
@@ -352,7 +352,7 @@ def tsp_from_coords(
         `"CEIL_2D"`, `"ATT"`, `"GEO"`, `"MAN_2D"`, `"MAX_2D"`, or `"HAVERSINE"`; `"EXACT_2D"`
         is LKH's word for `"EUCLID"`.
       storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
-        `"coordinates"`. `"auto"` takes what is faster. Integer rules can be computed exactly only
+        `"coordinates"`. `"auto"` takes the faster. Integer rules can be computed exactly only
         from integer coordinates that are not too far apart, and never for GEO, MAN_2D and MAX_2D;
         otherwise a matrix is used. For integer rules the choice changes no result.
       best_known: the best-known length, for `Result.gap`.
@@ -463,9 +463,9 @@ def middle(points: np.ndarray) -> np.ndarray:
 def drawn_near(points: np.ndarray) -> tuple[np.ndarray, float]:
     """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
 
-    The distances of one city very far from all others would drown what lies between these. Drawn
-    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of what
-    lies between them.
+    The distances of one city very far from all others would drown those between the others. Drawn
+    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of their
+    own distances.
     """
     away = points - middle(points)
     distance = np.hypot(*away.T)

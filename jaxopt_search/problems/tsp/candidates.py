@@ -128,7 +128,7 @@ def _nearest_points(points: np.ndarray, num: int) -> np.ndarray:
 
 
 def _nearest_to(points: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
-    """Returns what maps some points, by number, and k to the k nearest of each, [rows, k].
+    """Returns a function from some points, by number, and k to the k nearest of each, [rows, k].
 
     In order; a point is mostly among its own.
     """

@@ -27,7 +27,7 @@ def with_ends(problem: TSP, start: Any, end: Any) -> TSP:
       end: a city, `"free"` for any; None for closed tours.
 
     Raises:
-      ValueError: for what is no city, a path to its own start, or too large a matrix.
+      ValueError: for a number that is no city, a path to its own start, or too large a matrix.
     """
     n, is_exact, shown = problem.capacity, is_integer(problem), problem.host.as_given
     coords = problem.host.coords if shown is None else shown.coords
@@ -113,5 +113,5 @@ def _less(left_out: Any, cost: Any, tour: np.ndarray) -> int | float:
 
 
 def _of_tour(remaining: Any, n: int, solution: np.ndarray) -> str:
-    """Returns what in a tour, [n + 1], is forbidden, or in the path that stands for it."""
+    """Returns what is forbidden in a tour, [n + 1], or in the path that it stands for."""
     return remaining(solution if len(solution) > n else np.append(solution, n))

@@ -113,7 +113,7 @@ class TSP(padding.SizedProblem):
         return self.device_units.in_full(self.device_cost(tour))
 
     def lower_bound(self) -> int | float | None:
-        """Returns what no tour is shorter than, of up to 1000 cities: see `lower_bounds`."""
+        """Returns a lower bound of all lengths, of up to 1000 cities: see `lower_bounds`."""
         return lower_bounds.of_tsp(self)
 
     def picture(self, tour: np.ndarray) -> Callable[[Any], Any] | None:

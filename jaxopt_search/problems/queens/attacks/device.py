@@ -174,7 +174,7 @@ def _attacks_in_piece(
 
 @functools.partial(jax.jit, static_argnums=0)
 def pair_list(n: int) -> jax.Array:
-    """Returns all pairs of rows i < j, [2, R, C] int32 with R C pairs: what `fine_pairs` goes by.
+    """Returns all pairs of rows i < j, [2, R, C] int32 with R C pairs, for `fine_pairs`.
 
     In the order of `fine_index`; in closed form, so that nothing but the list takes memory.
     """
@@ -193,7 +193,7 @@ def fine_pairs(pairs: jax.Array, queens: jax.Array) -> Count:
 
 
 def fine_index(queens: jax.Array) -> Count:
-    """Counts with a lane per pair, which computes from its number what it compares."""
+    """Counts with a lane per pair, which computes its pair from its number."""
     n = queens.shape[0]
     column = lax.iota(jnp.int32, _folded(n)[1])[None, :]
     return _by_pairs(queens, lambda start, rows: _unfolded(start + _column(rows), column, n))
