@@ -116,7 +116,7 @@ def check_part(part: Any, base: type, name: str | None = None) -> None:
     Args:
       part: its leaves may be shapes.
       base: which of them it is to be.
-      name: for the message; None for that of the class.
+      name: for the message; None for the name of the class.
 
     Raises:
       TypeError: saying what it is.

@@ -58,7 +58,7 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handled(signals: tuple[int, ...], before: Any, handler: Any) -> Iterator[None]:
-    """Gives those of the signals another handler that have this one before; in the main thread."""
+    """Replaces a handler of the signals, where they have it, in the block and the main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     numbers = [number for number in signals if is_main and signal.getsignal(number) is before]
     try:

@@ -84,11 +84,11 @@ class Problem(abc.ABC):
     is_free: Any = None
     """[n] int32, 1 at the positions of `free` and 0 at the others; with `free`."""
     num_entries: Any = None
-    """[] int32, so many first entries count, and the others stay; None for all: see
+    """[] int32, this many first entries count, and the others stay; None for all: see
     `problems.padding`.
     """
     num_free: Any = None
-    """[] int32, so many first ones of `free` may change; with `free` and `num_entries`."""
+    """[] int32, this many first ones of `free` may change; with `free` and `num_entries`."""
 
     # What the library's own problems keep of an instance.
 
@@ -164,7 +164,7 @@ class VectorProblem(Problem):
     `value` is the one that the variable has, the tally stays as it is.
     """
     scan: Any = None
-    """`scan(solution, tally)`, beside the hooks: a `Scan`, portable. It makes one pass over the
+    """`scan(solution, tally)`, besides the hooks: a `Scan`, portable. It makes one pass over the
     deltas of all assignments, as tabu search and hill climbing make, faster than as many calls of
     `assign_delta`, and must come to the same numbers.
     """
@@ -303,7 +303,7 @@ class Enumerable(Neighborhood):
         """Returns how many first rows and columns count: integers, or [] int32.
 
         A problem may have room for more than its size: see `problems.padding`. Entries behind are
-        never `first`, and numbers of entries are those of a table of this size.
+        never `first`, and entries are numbered as in a table of this size.
         """
         return self.shape(problem)
 
@@ -512,7 +512,7 @@ class Search(abc.ABC):
 
     adopt_or_init: Any = None
     """`adopt_or_init(problem, state, solution, is_new)`: `init` if `is_new`, [] bool, else `adopt`,
-    for less to compile than both. Not beside an `init_with`.
+    for less to compile than both. Not together with `init_with`.
     """
     is_done: Any = None
     """`is_done(state)`, [] bool: whether further steps would change nothing. A run in which all
@@ -576,7 +576,7 @@ class Exchange(abc.ABC):
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
     compiles_apart: bool = False
-    """Whether `solve` makes it by a program of its own, which then compiles beside the steps."""
+    """Whether `solve` makes it by a program of its own, compiled at the same time as the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.
@@ -592,8 +592,8 @@ class Exchange(abc.ABC):
 
     order: Any = None
     """`order(stream, is_padding)`, in place of all others: where the individuals of all islands
-    come from, a permutation, [S * P] int32. `is_padding`, [S * P] bool, tells those of no island;
-    they are to stay behind the others.
+    come from, a permutation, [S * P] int32. `is_padding`, [S * P] bool, tells which are of no
+    island; they are to stay behind the others.
     """
     combine: Any = None
     """`combine(words, problem, own, given)`: what searches continue from, made of what they would

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status; whatever goes wrong in it is one line.
 
     Args:
-      arguments: without the program's name; None for those of the process.
+      arguments: without the program's name; None for the arguments of the process.
 
     Raises:
       SystemExit: after `--help` and `--version`, with status 2 if an argument is wrong, and with

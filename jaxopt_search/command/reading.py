@@ -75,7 +75,7 @@ def read(
     Args:
       file: its path, or `-` for a CSV from standard input.
       kind: what it is to be, `"tsp"`, `"qap"` or `"matrix"`; None for what it looks like.
-      columns: of a table, those of the two coordinates: their names, or numbers from 1.
+      columns: of a table, the columns of the two coordinates: names, or numbers from 1.
       metric: the rule that gives distances, if the user names one; `"HAVERSINE"` has a table read
         by its latitudes and longitudes.
       forbidden: `"inf"` if distances may be infinite or missing.
@@ -276,7 +276,7 @@ def _chosen(
     columns: tuple[str, ...] | None,
     are_degrees: bool,
 ) -> list[int]:
-    """Returns which columns of a table are to be read: those of coordinates, or all.
+    """Returns which columns of a table are to be read: coordinates, or all.
 
     Raises:
       ValueError: if that is not clear.

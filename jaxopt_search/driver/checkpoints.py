@@ -241,7 +241,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
 
     For `initial=` of another run: with another search, other settings, an instance that has changed
     a little, another version. `resume=` refuses all these. Whether the solution suits the new
-    problem is for that run to check, and what it costs there is computed anew. Nothing in the file
+    problem is for that run to check, which computes its cost again. Nothing in the file
     is executed, and no more memory is taken than it has bytes.
 
     Args:

@@ -55,8 +55,8 @@ class Jitted:
     Args:
       jitted: the function as `jax.jit` or `jax.pmap` returns it.
       on_platforms: the same function for platforms on which it is compiled otherwise, by name.
-      in_folder: whether programs may be kept there; those of `jax.pmap` may not.
-      in_turn: whether programs of several threads take turns, as those of several devices must: two
+      in_folder: whether programs may be kept there; programs of `jax.pmap` may not.
+      in_turn: whether programs of several threads take turns, as on several devices they must: two
         whose parts wait for one another hold threads, or streams, for which the other one waits.
     """
 

@@ -44,10 +44,10 @@ def exchange_apart(
     """Like `exchange_now`, but as a program of its own, and only if the run has not ended.
 
     An exchange such as a recombination by edge assembly takes as long to compile as the steps; by
-    itself it compiles beside them, and serves all ways to run them.
+    itself it compiles at the same time, and serves all ways to run them.
     """
     after = exchange_now(rule, problem, search, state, axis_name)
-    # Costs have no drift here: those of the steps were settled, and a child's is its own.
+    # Costs have no drift here: after the steps they were settled, and a child's cost is new.
     best = devices.minimum(best_costs(search, after.searches, state.index).min(), axis_name)
     is_running = functools.partial(jnp.where, state.status == Status.RUNNING)
     return jax.tree.map(is_running, with_best(problem, after, best), state)

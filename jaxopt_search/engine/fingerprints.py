@@ -51,7 +51,7 @@ def fingerprint(*trees: Any) -> str:
     count by their code, as this version of Python compiles it, and by what that refers to: captured
     values, defaults, attributes of classes, and global variables, whatever file and line they are
     in. Other objects count by what `pickle` would keep of them. The host's part of a problem does
-    not count: its numbers are those of the device.
+    not count: its numbers are the device's.
 
     Args:
       trees: problems, searches, exchanges, numbers, None; on any device.
@@ -155,7 +155,7 @@ class _Words:
 
     def _of_function(self, fn: types.FunctionType) -> Any:
         codes, cells = [fn.__code__], list[str]()
-        for code in codes:  # and that of the functions in it
+        for code in codes:  # and the code of the functions in it
             codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
         names = set[str]().union(*(code.co_names for code in codes))
         steps = itertools.chain(*map(dis.get_instructions, codes))

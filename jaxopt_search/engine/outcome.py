@@ -61,7 +61,7 @@ def packed(problem: Problem, search: Search, state: RunState) -> Outcome:
 
 
 def read(fetched: Outcome, all_best: Any) -> Outcome:
-    """Returns the outcome from that of `packed`, of which all but `all_best` is on the host."""
+    """Returns the outcome from `packed`, of which all but `all_best` is on the host by now."""
     count, winner = fetched.first_hit
     return fetched._replace(
         step=int(fetched.step),

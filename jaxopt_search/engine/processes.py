@@ -61,7 +61,7 @@ class Team:
         return slice(first, first + len(self.own))
 
     def gathered(self, tree: Any) -> Any:
-        """Returns leaves [D, ...], NumPy's, of all devices, from those of the own ones.
+        """Returns leaves [D, ...], NumPy's, of all devices, from the leaves of the own ones.
 
         One leaf after the other: each of them is on every device for a moment.
         """

@@ -140,7 +140,7 @@ def _start_one(key: random.Key, problem: Problem, search: Search) -> Any:
 
 @functools.partial(jax.jit, inline=True)
 def _first_state(key: random.Key, problem: Problem, search: Search, searches: Any) -> RunState:
-    """Returns the state of a run from those of its searches, leaves [S, ...]."""
+    """Returns the state of a run from the states of its searches, leaves [S, ...]."""
     num_searches = len(jax.tree.leaves(searches)[0])
     index = lax.iota(jnp.int32, num_searches)
     best_cost = best_costs(search, searches, index).min()

@@ -20,7 +20,7 @@ def nothing(solution: np.ndarray) -> str:
 
 
 class Units(NamedTuple):
-    """How costs on the device stand for those of the problem; see `Original`.
+    """How costs on the device stand for the problem's costs; see `Original`.
 
     A static field of the problem: inside `jit`, instances with the same ones share their programs,
     and what a program does with them is exact. The drivers' programs do without them.

@@ -53,20 +53,26 @@ class Recipe(NamedTuple):
     cities lie in clusters; for other TSPs both of the mean extra cost of candidates
     (`assignment.likeliest`), and for the QAP of `swap_change`.
 
-    Runs too short to cool from the hottest begin at `colder`, in the same unit; None for none.
-
-    `cooled` is the share of the run after which the lowest temperature is reached. If it is less
-    than 1, each search cools by itself and they recombine afterwards; else they are resampled every
-    `resample_every` steps as they cool. A period that followed the clock would shrink as steps get
-    slower, until resampling took all the time. They start at random or, on the TSP, at constructed
-    tours (`problems.tsp.construction`), and of several instances along curves
-    (`problems.tsp.curves`).
-    Every `check_every` steps comes a test whether the run is over, None for the interval of
-    `solve`; on a GPU such a test takes as long as tens of steps.
-
-    In a run by the clock, recombinations take `recombining` of the time after the cooling. Of the
-    AB-cycles a child takes `shares_left` over the number of generations left, at most half: the
-    more there are to come, the longer tours stay different, and the better they end.
+    Attributes:
+      hottest, coldest: temperatures at the beginning and at the end of the cooling.
+      num_searches: side by side.
+      moves_per_search, choose: as in `simulated_annealing`.
+      resample_every: steps between exchanges as searches cool. A period that followed the clock
+        would shrink as steps get slower, until resampling took all the time.
+      num_candidates: of the TSP, as in `two_opt`.
+      cooled: the share of the run after which the lowest temperature is reached. If it is less than
+        1, each search cools by itself and they recombine afterwards; else they are resampled.
+      starts: at random or, on the TSP, at constructed tours (`problems.tsp.construction`), and of
+        several instances along curves (`problems.tsp.curves`).
+      check_every: steps between tests whether the run is over, None for the interval of `solve`; on
+        a GPU such a test takes as long as tens of steps.
+      recombining: the share of the time after the cooling that recombinations take, in a run by the
+        clock.
+      shares_left: over the number of generations left, the share of AB-cycles that a child takes,
+        at most half: the more there are to come, the longer tours stay different, and the better
+        they end.
+      colder: the first temperature, in the unit of `hottest`, of runs too short to cool from there;
+        None for none.
     """
 
     hottest: float
@@ -479,7 +485,7 @@ def chosen(
 
 
 def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int) -> LateStarts:
-    """Returns start solutions: a constructed one, those of the user's, the other constructed ones.
+    """Returns start solutions: a constructed one, the user's, and the other constructed ones.
 
     Args:
       problem: as it was given.
@@ -531,7 +537,7 @@ def plan_annealing(
 
     Args:
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
-      settings: those of `Run` that the recipe leaves open.
+      settings: further arguments of `Run`.
     """
     if state is not None:
         coldest = ingredients.temperatures[1]

@@ -48,7 +48,7 @@ _QAP_ON_CPU = Recipe(
     num_searches=4,
     moves_per_search=32,
     choose="first",
-    resample_every=10_000,  # a search that is resampled makes its table anew, in O(n**3)
+    resample_every=10_000,  # a search that is resampled makes its table again, in O(n**3)
 )
 # Searches per device: four for each multiprocessor of an H200, or two beyond 64 facilities, as
 # registers allow for the warps of each.
@@ -237,7 +237,7 @@ class _Opposite:
 
 
 def _opposite(result: Result | StackedResult) -> Any:
-    """Returns the result of a maximization, from that of the opposite problem."""
+    """Returns the result of a maximization, from the result of the opposite problem."""
     history = History(line._replace(best=0 - line.best) for line in result.history)
     opposite: dict[str, Any] = {"fun": 0 - result.fun, "costs": 0 - result.costs}
     if isinstance(result, Result):

@@ -1,7 +1,7 @@
 """How large changes of cost are in an instance, from which temperatures follow.
 
 Those of a single TSP are measured on the host, where nothing is compiled for it, unless it has so
-many cities that a device is faster; those of many TSPs at once on the device.
+many cities that a device is faster; changes of many TSPs at once on the device.
 """
 
 from collections.abc import Callable

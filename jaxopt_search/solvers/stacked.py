@@ -251,7 +251,7 @@ class _Runs:
         return [block(rows) for rows in self._rows]
 
     def _joined(self, blocks: list[Any]) -> Any:
-        """Returns leaves [B, ...], NumPy's, from those of the devices."""
+        """Returns leaves [B, ...], NumPy's, from the leaves on the devices."""
 
         def join(*leaves: np.ndarray) -> np.ndarray:
             whole = np.concatenate([leaf.reshape(-1, *leaf.shape[2:]) for leaf in leaves])

@@ -309,7 +309,7 @@ def _tours(
 
 
 def _num_tours(n: int, seconds: float) -> int:
-    """Returns how many different tours are constructed for a search of so many seconds.
+    """Returns how many different tours are constructed for a search of this many seconds.
 
     The more there are, the better they recombine, up to 8 to 32. They take a tenth of the time
     that the search has, or for few tours up to three tenths.

@@ -58,7 +58,7 @@ class ColorCounts(NamedTuple):
 
     Attributes:
       neighbors: [n, k] int32, how many neighbors of each vertex have each color; with weights, the
-        sum of those of the edges to them.
+        sum of the weights of the edges to them.
       conflicts: [n] int32, how many have its own color, likewise.
     """
 
@@ -218,7 +218,7 @@ def graph_coloring(
         whose vertices are numbered in the order of its nodes.
       num_colors: k, at least 1.
       weights: [m] integers, at least 1, of the edges in the order in which `graph` has them, which
-        is no matrix then; those of an edge that is given twice add up. None for 1 each.
+        is no matrix then; weights of an edge that is given twice add up. None for 1 each.
       fixed: [m, 2] integers, vertices and the colors that they have; None if all are to be colored.
         Only other vertices are searched; colorings that are given or returned have all vertices.
       num_vertices: n, for edges: vertices above the highest in an edge have no neighbors. None for
@@ -274,7 +274,7 @@ def graph_coloring(
 
 
 class _FixedColors(NamedTuple):
-    """Colorings of all vertices from those of the free ones, and back.
+    """Colorings of all vertices from colorings of the free ones, and back.
 
     Attributes:
       colors: [n] int32, of all vertices; -1 of a free one.
@@ -292,7 +292,7 @@ class _FixedColors(NamedTuple):
         return whole
 
     def check(self, values: Any, name: str) -> np.ndarray:
-        """Returns the colors of the free vertices, [m], from those of all."""
+        """Returns the colors of the free vertices, [m], from the colors of all."""
         whole = check_vector(self.domains, values, name)
         (wrong,) = np.nonzero((self.colors >= 0) & (whole != self.colors))
         if wrong.size:

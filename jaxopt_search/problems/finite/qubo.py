@@ -292,7 +292,7 @@ def qubo(
         `dimod`; variables are numbered in the order in which they first appear.
       entries: [k, 2] integers, rows and columns of what is not 0; values of repeated ones add up.
       num_variables: n, if there are `entries`; None for the largest of them plus 1.
-      offset: what every solution costs besides; that of a model comes on top.
+      offset: a constant added to every cost; the offset of a model comes on top.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
       storage: `"dense"` for a matrix on the device, `"sparse"` for lists of neighbors, `"auto"` for

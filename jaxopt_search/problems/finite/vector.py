@@ -174,7 +174,7 @@ class Entries(NamedTuple):
       pairs: [k, 2] int64.
       values: [k], one each.
       number: of vertices or variables, numbered in the order in which the object has them.
-      offset: what every solution costs besides.
+      offset: a constant added to every cost.
     """
 
     pairs: np.ndarray
@@ -204,7 +204,7 @@ def graph_of(graph: Any) -> Entries | None:
 def quadratic_of(form: Any) -> Entries | None:
     """Returns the entries of a binary quadratic model or a dict; None of anything else.
 
-    A model has `linear`, `quadratic`, `offset` and `change_vartype`, as that of `dimod`. A dict has
+    A model has `linear`, `quadratic`, `offset` and `change_vartype`, as in `dimod`. A dict has
     pairs of variables for keys, of which (i, i) are linear terms.
     """
     if isinstance(form, Mapping):

@@ -84,7 +84,7 @@ def _of_places(table: np.ndarray, num: int, kind: Kind, by_matrix: bool) -> np.n
 
 
 def _of_cities(lists: np.ndarray, place: np.ndarray, num: int) -> np.ndarray:
-    """Returns candidates of cities, [n, num] int32, from those of their places.
+    """Returns candidates of cities, [n, num] int32, from the candidates of their places.
 
     Args:
       lists: [p, W] of places, W >= 1 if there are several.

@@ -45,8 +45,8 @@ def constructed_tours(
 ) -> np.ndarray:
     """Returns tours that differ much and are about as good, [num_tours, n] int32.
 
-    The first is that of `constructed_tour`; for the others, greedy choices go by distances that are
-    off by a random factor.
+    The first is the tour of `constructed_tour`; for the others, greedy choices use distances that
+    are off by a random factor.
 
     Args:
       problem: of symmetric distances.
@@ -66,7 +66,7 @@ def constructed_tours(
         greedy_tour(problem, near, blurred if number else distance) for number in range(num_tours)
     ]
     ends = descent.descend(np.stack(starts), near, distance)
-    # The descent goes by distances in the plane, which some metrics round.
+    # The descent uses distances in the plane, which some metrics round.
     better = [min(pair, key=problem.host.cost) for pair in zip(ends, starts, strict=True)]
     return np.array(better, np.int32)
 
@@ -108,7 +108,7 @@ def greedy_tour(problem: TSP, near: np.ndarray, distance: Distance) -> np.ndarra
 def with_good_starts(host: Original) -> Original:
     """Returns the host part of an instance of which random tours cost too much for int32.
 
-    Sums wrap around there, so costs are right within 2**31 of 0, as are those of all tours that a
+    Sums wrap around there, so costs are right within 2**31 of 0, which holds for all tours that a
     search at a sensible temperature meets if it starts from a good one. If not, the lowest cost is
     a wrong one, and the driver notices.
     """
@@ -136,7 +136,7 @@ def _starts(problem: TSP, num_tours: int) -> np.ndarray:
 
 
 def _distance_of(problem: TSP) -> Distance:
-    """Returns the distances on the host; in the plane, where the device goes by coordinates."""
+    """Returns the distances on the host; in the plane, where the device uses coordinates."""
     if problem.matrix is not None:
         n, entries = int(problem.n), problem.distances_on_host().ravel()
         return lambda a, b: entries.take(a * n + b).astype(np.float64)

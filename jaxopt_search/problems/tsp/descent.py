@@ -52,7 +52,7 @@ class ArrayTour:
         self.position = np.empty_like(self.city)
         self._numbers = np.arange(len(self.city))
         self.position[self.city] = self._numbers
-        # Single entries of a memory view are read twice as fast as those of an array.
+        # Single entries of a memory view are read twice as fast as entries of an array.
         self._city, self._position = self.city.data, self.position.data
 
     def sides(self, a: int) -> tuple[int, int]:

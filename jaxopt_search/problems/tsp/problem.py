@@ -239,7 +239,7 @@ class Ends(NamedTuple):
       end: the last city of a path, None for any.
       is_path: whether it is one; else `end` does not count.
       is_symmetric: whether a path costs the same both ways.
-      coords: [n, 2], for pictures; None for those of the instance, and for none of paths.
+      coords: [n, 2], for pictures; None for the instance's, and for no picture of paths.
     """
 
     start: int | None

@@ -77,7 +77,7 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
 
 
 def list_bytes(n: int) -> int:
-    """Returns the size of the list of pairs that `"fine_pairs"` goes by.
+    """Returns the size of the list of pairs of `"fine_pairs"`.
 
     Example:
       >>> list_bytes(1000)
