@@ -170,34 +170,15 @@ class Source:
         if is_surplus:
             end = "a section or EOF" if is_matrix else "the end"
             return self.error(match.start(), f"{token} follows the last of {what}, expected {end}")
-        expected = "expected an integer"
-        if re.fullmatch(rb"[+-]?[0-9]+", match.group()):
-            expected += " of at most 18 digits"
-        elif is_matrix:
-            expected = "expected a number of at most 1e12 in magnitude"
-        elif REAL.fullmatch(match.group()):
-            expected += " without decimal point or exponent"
-        return self.error(match.start(), f"{token} among {what}, {expected}")
+        expected = "an integer of at most 18 digits"
+        expected += ", or a number of at most 1e12 in magnitude" if is_matrix else ""
+        return self.error(match.start(), f"{token} among {what}, expected {expected}")
 
 
 def _is_number(token: bytes) -> bool:
     """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
     is_real = REAL.fullmatch(token) and abs(float(token)) <= 1e12
     return bool(is_real or INTEGER.fullmatch(token))
-
-
-def parse_real(source: Source, position: int, token: bytes, what: str) -> float:
-    """Returns a token as a finite float.
-
-    Raises:
-      InstanceFormatError: it is no plain decimal number, or its magnitude is above 1e12.
-    """
-    if not REAL.fullmatch(token):
-        raise source.error(position, f"{show(token)} as {what}, expected a number")
-    value = float(token)
-    if not abs(value) <= 1e12:
-        raise source.error(position, f"{show(token)} as {what}, expected at most 1e12 in magnitude")
-    return value
 
 
 def show(token: bytes) -> str:
@@ -448,9 +429,12 @@ class _Tsplib:
                 message = f"node {node} appears twice (first in line {first}), expected it once"
                 raise source.error(last, message)
             seen[node] = last
-            for axis in (0, 1):
-                what = f"coordinate of node {node}"
-                coordinates[node, axis] = parse_real(source, last, fields[1 + axis], what)
+            for axis, token in enumerate(fields[1:]):
+                if not REAL.fullmatch(token) or not abs(float(token)) <= 1e12:
+                    where = f"{show(token)} as coordinate of node {node}"
+                    message = f"{where}, expected a number of at most 1e12 in magnitude"
+                    raise source.error(last, message)
+                coordinates[node, axis] = float(token)
         missing = np.flatnonzero(seen < 0)
         message = f"expected {n} nodes (DIMENSION is {n})"
         if missing.size == 0:

@@ -436,7 +436,7 @@ def test_matrices_are_read_in_order(content, best_known, tmp_path):
         (QAP.replace(" 1\n", " \n"), "found 17 numbers for two 3 x 3 matrices, expected 18 or 19"),
         (QAP + "1\n", "found 19 numbers for two 3 x 3 matrices, expected 18"),
         (QAP + "1 2\n", "8: '2' follows the last of two 3 x 3 matrices, expected the end"),
-        (QAP.replace("5 4", "5 4.0"), "'4.0' among two 3 x 3 matrices, expected an integer with"),
+        (QAP.replace("5 4", "5 4.0"), "'4.0' among two 3 x 3 matrices, expected an integer of"),
     ],
 )
 def test_broken_qaplib_files_are_refused(content, message, tmp_path):
