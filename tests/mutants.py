@@ -19,7 +19,13 @@ import tempfile
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-_LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "results")
+_MADE = {"build", "dist", "results"}  # at the root; the library has a folder `results`
+
+
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """Returns which names in a folder are not copied."""
+    made = {"__pycache__"} | (_MADE if pathlib.Path(folder) == ROOT else set())
+    return {name for name in names if name.startswith(".") or name in made}
 
 
 def passes(tree: pathlib.Path, tests: list[str]) -> tuple[bool, str]:
@@ -64,7 +70,7 @@ def main() -> int:
     num_killed = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = pathlib.Path(folder) / "tree"
-        shutil.copytree(ROOT, tree, ignore=_LEFT_OUT)
+        shutil.copytree(ROOT, tree, ignore=left_out)
         _, last = passes(tree, sorted({test for one in mutants for test in one["tests"]}))
         print(f"without a fault: {last}", flush=True)
         for one in mutants:
