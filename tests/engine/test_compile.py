@@ -15,13 +15,12 @@ import jax
 import numpy as np
 import pytest
 from cases import LinearOrdering, linear_ordering, matrix_tsp
-from ways import wide_types
+from ways import needs_cpu, wide_types
 
 import jaxopt_search as js
 from jaxopt_search.engine import compile as compiling
 from jaxopt_search.engine import fingerprints
 from jaxopt_search.engine.devices import settings_left
-from jaxopt_search.solvers import tsp
 
 
 @pytest.fixture
@@ -126,18 +125,6 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
     assert len(set(cases)) == len(cases)
 
 
-def test_another_instance_has_the_same_name(folder):
-    """By matrices and coordinates of its own: nothing traced depends on what the host keeps."""
-    keys = {fingerprints.of_call(solve, (matrix_tsp(5, seed=seed),), {}) for seed in range(3)}
-    assert len(keys) == 1
-
-
-def test_classes_from_elsewhere_are_left_to_jax(folder):
-    """Nobody watches their code."""
-    solve(linear_ordering(5), moves=js.Swap())
-    assert len(files(folder)) == 0
-
-
 def test_only_what_is_where_it_says_is_trusted():
     """Not what says that it is Python's own, as classes of `exec(code, {})` do."""
     own = {}
@@ -146,6 +133,7 @@ def test_only_what_is_where_it_says_is_trusted():
     own["Own"].__qualname__ = "dict"
     fake = type("Relocate", (js.Relocate,), {"__module__": js.Relocate.__module__})
     parts = *(own[name] for name in ("Own", "float", "len")), fake, fake(), lambda x: x
+    parts = *parts, LinearOrdering  # nobody watches the code of classes from elsewhere
     for part in parts:
         assert name_of(part) is None
     assert name_of(js.Relocate) is not None
@@ -159,12 +147,11 @@ def name_of(part):
 
 def test_a_bad_file_is_replaced(folder):
     expected = solve(matrix_tsp(8))
-    for content in (b"", b"torn"):
-        for path in folder.iterdir():
-            path.write_bytes(content)
-        forget()
-        assert solve(matrix_tsp(8)).fun == expected.fun
-        assert all(len(path.read_bytes()) > 100 for path in folder.iterdir())
+    for number, path in enumerate(folder.iterdir()):
+        path.write_bytes(b"torn" if number else b"")
+    forget()
+    assert solve(matrix_tsp(8)).fun == expected.fun
+    assert all(len(path.read_bytes()) > 100 for path in folder.iterdir())
 
 
 def test_inside_jit_nothing_is_kept(folder):
@@ -176,11 +163,6 @@ def test_inside_jit_nothing_is_kept(folder):
 
     assert cost(matrix_tsp(7)) > 0
     assert not files(folder)
-
-
-def test_a_full_disk_is_no_error(folder, monkeypatch):
-    monkeypatch.setattr(compiling, "program_folder", folder / "missing")
-    assert solve(matrix_tsp(8)).nit == 50
 
 
 def level_of(program, *arguments):
@@ -207,12 +189,7 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
         jax.jit(program._on_platforms["cpu"])(one)
 
 
-def test_options_of_all_platforms_are_known_to_xla(as_for_users):
-    """It refuses others, on whatever platform."""
-    for jitted in compiling.jit(lambda x: x + 1)._on_platforms.values():
-        assert jitted(np.float32(1)) == 2
-
-
+@needs_cpu
 def test_who_says_how_to_compile_is_heard(monkeypatch):
     """Be it by a setting of JAX or a flag of XLA."""
     program, one = compiling.jit(lambda x: x + 1, cpu_level=0), np.float32(1)
@@ -230,15 +207,6 @@ def test_who_says_how_to_compile_is_heard(monkeypatch):
             assert level_of(program, one) is None
         with told(jax_disable_most_optimizations=True):
             assert level_of(program, one) is None
-
-
-def test_levels_change_no_bit(as_for_users, monkeypatch):
-    """Of a run with float costs."""
-    expected = solve(matrix_tsp(9, dtype=np.float64))
-    monkeypatch.undo()
-    found = solve(matrix_tsp(9, dtype=np.float64))
-    np.testing.assert_array_equal(found.costs, expected.costs)
-    np.testing.assert_array_equal(found.solutions, expected.solutions)
 
 
 def test_programs_of_new_functions_do_not_pile_up(monkeypatch):
@@ -296,10 +264,9 @@ class NotInThreads(LinearOrdering):
 
 
 @pytest.mark.devices(4)
-@pytest.mark.parametrize("where", [slice(4), slice(3, 4)])
-def test_other_devices_compile_in_threads(where, compiled):
-    """By `pmap` the programs of several."""
-    solve_in_full(linear_ordering(6), 9, devices=jax.devices()[where])
+def test_several_devices_compile_in_threads(compiled):
+    """The programs of `pmap`, too."""
+    solve_in_full(linear_ordering(6), 9, devices=4)
     assert compiled.count(True) == 3
 
 
@@ -321,26 +288,6 @@ def test_settings_of_the_callers_thread_hold(compiled):
     compiled.clear()
     np.testing.assert_array_equal(solve(problem).solutions, result.solutions)
     assert compiled
-
-
-def test_starts_are_built_while_programs_compile(monkeypatch):
-    """Once, after what is wrong with a call was found."""
-    seen = []
-
-    def build(*arguments):
-        seen.append(threading.current_thread() is threading.main_thread())
-        return constructed_tours(*arguments)
-
-    constructed_tours = tsp.constructed_tours
-    monkeypatch.setattr(tsp, "constructed_tours", build)
-    points = np.random.default_rng(4).random((37, 2))
-    with pytest.raises(ValueError, match=r"^initial "):
-        js.solve_tsp(points, max_steps=0, devices=1, initial=np.zeros(37, int))
-    with pytest.raises(ValueError, match=r"^history_size "):
-        js.solve_tsp(points, max_steps=0, devices=1, history_size=0)
-    assert not seen
-    js.solve_tsp(points, max_steps=0, devices=1)
-    assert seen == [True]
 
 
 SCRIPT = """
