@@ -20,9 +20,13 @@ _SHIM = pathlib.Path(__file__).with_name("lanes.h").read_text()
 
 
 @contextlib.contextmanager
-def played(monkeypatch, laid_out=lambda num_warps: (num_warps, 0), order=0):
-    """Has interpreted kernels played on the host, with the warps and the room for arrays to which
-    `laid_out` maps a number of warps."""
+def played(monkeypatch, laid_out=lambda num_warps: (num_warps, 0)):
+    """Has interpreted kernels that are compiled from now on played on the host, with the warps and
+    the room for arrays to which `laid_out` maps a number of warps.
+
+    Yields a function that sets the order of lanes: 0, the first ones run ahead, or 1, the last.
+    """
+    orders, num_calls = [0], [0]
 
     def play(*operands, program, groups, num_warps):
         kernel = emit.emit(program, groups, *laid_out(num_warps))
@@ -33,17 +37,17 @@ def played(monkeypatch, laid_out=lambda num_warps: (num_warps, 0), order=0):
         def call(*arrays):
             arrays = [np.array(array) for array in arrays]
             pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-            _compiled(kernel)(num_programs, order, *pointers)
+            num_calls[0] += 1
+            _compiled(kernel)(num_programs, orders[0], *pointers)
             return arrays[-count:]
 
         shapes = [jax.ShapeDtypeStruct(own.shape, own.dtype) for own in owns]
         return jax.pure_callback(call, shapes, *operands)
 
-    jax.clear_caches()
     with monkeypatch.context() as patch:
         patch.setattr(launch, "_interpreted", play)
-        yield
-    jax.clear_caches()
+        yield lambda order: orders.__setitem__(0, order)
+    assert num_calls[0], "what ran was compiled before"
 
 
 @functools.cache
