@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxopt_search.problems.tsp.candidates import lowest
+from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.problem import TSP
 
 _MOST_ASSIGNMENTS, _MOST_WORK = 300, 1e9
@@ -37,12 +37,21 @@ def short_tour(problem: TSP) -> np.ndarray:
     Branch and bound, depth first: the smallest cycle of a part's shortest cycles loses one of its
     edges. Joined, the cycles of each part make a tour. Up to 300 assignments of O(n * n * n) are
     solved, fewer of more than 150 cities: for random distances the tour is then often optimal, and
-    of few edges that are not forbidden one is mostly found.
+    of few edges that are not forbidden one is mostly found. Cities at the same place follow one
+    another.
 
     Args:
       problem: of a matrix, two cities or more.
     """
-    matrix = _matrix(problem)
+    matrix, place = _places(problem)
+    if len(matrix) == 1:
+        return np.arange(len(place), dtype=np.int32)
+    order = np.argsort(_short_tour(matrix))
+    return np.argsort(order[place], kind="stable").astype(np.int32)
+
+
+def _short_tour(matrix: np.ndarray) -> np.ndarray:
+    """Returns the order of places that differ, [p], two or more."""
     root = _solved(matrix)
     assert root is not None
     tour, least, parts = root.after, np.inf, [root]
@@ -71,14 +80,15 @@ def short_tour(problem: TSP) -> np.ndarray:
         kept = [each for each in smaller if each is not None and each.cost < least]
         num_left -= len(edges)
         parts += sorted(kept, key=lambda each: -each.cost)
-    return tour.astype(np.int32)
+    return tour
 
 
 def likeliest(problem: TSP, num_candidates: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the cities likeliest to follow each city on short tours, and the extra costs.
 
     A tour with this edge costs at least so much more than the shortest cycles: the distance
-    less dual costs of leaving a city and reaching the other one.
+    less dual costs of leaving a city and reaching the other one. Cities at the same place count as
+    one, as in `candidates.neighbors`.
 
     Args:
       problem: of a matrix.
@@ -91,22 +101,33 @@ def likeliest(problem: TSP, num_candidates: int) -> tuple[np.ndarray, np.ndarray
     n = int(problem.n)
     if n == 1:
         return np.zeros((1, 1), np.int32), np.full((1, 1), np.inf)
-    matrix = _matrix(problem)
+    matrix, place = _places(problem)
+    num = min(num_candidates, n - 1)
+    if len(matrix) == 1:
+        return candidates.of_cities(np.zeros((1, 0), np.int32), place, num), np.zeros((n, num))
     node = _solved(matrix)
     assert node is not None
     extra = _reduced(matrix, node.after)
     if problem.host.max_feasible is not None:
-        extra[problem.distances_on_host() == problem.distances_on_host().max()] = np.inf
-    near = lowest(extra, min(num_candidates, n - 1))
-    extra = np.take_along_axis(extra, near, axis=1)
+        extra[matrix == problem.distances_on_host().max()] = np.inf
+    near = candidates.lowest(extra, min(num, len(matrix) - 1))
+    if len(matrix) < n:
+        np.fill_diagonal(extra, 0)
+        near = candidates.of_cities(near, place, num)
+    extra = extra[place[:, None], place[near]]
     return np.where(np.isinf(extra), np.arange(n)[:, None], near).astype(np.int32), extra
 
 
-def _matrix(problem: TSP) -> np.ndarray:
-    """Returns the distances, [n, n] float64, with +inf from a city to itself."""
+def _places(problem: TSP) -> tuple[np.ndarray, np.ndarray]:
+    """Returns distances between places, [p, p] float64, and the place of each city, [n].
+
+    From a place to itself it is +inf.
+    """
     matrix = problem.distances_on_host().astype(np.float64)
+    first, place = candidates.places(np.concatenate([matrix, matrix.T], axis=1))
+    matrix = matrix[np.ix_(first, first)]
     np.fill_diagonal(matrix, np.inf)
-    return matrix
+    return matrix, place
 
 
 def _solved(

@@ -53,7 +53,7 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     if len(first) < n:
         table = table[np.ix_(first, first)] if by_matrix else table[first]
     lists = _of_places(table, min(num, len(first) - 1), kind, by_matrix)
-    return lists if len(first) == n else _of_cities(lists, place, num)
+    return lists if len(first) == n else of_cities(lists, place, num)
 
 
 def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def _of_places(table: np.ndarray, num: int, kind: Kind, by_matrix: bool) -> np.n
     return _quadrant_neighbors(table, num) if kind == "spread" else _nearest_points(table, num)
 
 
-def _of_cities(lists: np.ndarray, place: np.ndarray, num: int) -> np.ndarray:
+def of_cities(lists: np.ndarray, place: np.ndarray, num: int) -> np.ndarray:
     """Returns candidates of cities, [n, num] int32, from the candidates of their places.
 
     Args:

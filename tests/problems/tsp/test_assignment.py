@@ -76,3 +76,17 @@ def test_forbidden_edges_are_no_candidates():
     assert np.isinf(extra[is_own]).all()
     assert np.isfinite(np.take_along_axis(matrix, near, axis=1)[~is_own]).all()
     assert is_own.any()
+
+
+def test_copies_of_cities_count_as_one_place():
+    """They follow one another, and candidates lead elsewhere though there are fewer than copies."""
+    few = np.random.default_rng(0).integers(50, 100, (6, 6))  # no detour is shorter
+    np.fill_diagonal(few, 0)
+    many = js.tsp(np.kron(few, np.ones((5, 5), int)))
+    tour = assignment.short_tour(many)
+    assert sorted(tour) == list(range(30))
+    assert many.host.cost(tour) == length(few, assignment.short_tour(js.tsp(few)))
+    near, extra = assignment.likeliest(many, 4)
+    is_own = near // 5 == np.arange(30)[:, None] // 5
+    assert (is_own.sum(axis=1) == 1).all() and (extra[is_own] == 0).all()
+    assert assignment.likeliest(js.tsp(np.zeros((9, 9), int), is_symmetric=False), 4)[0].max() == 8
