@@ -257,3 +257,13 @@ def test_graphs_of_other_libraries():
     assert js.max_cut(instance).host.cost(np.array([0, 0, 1])) == -5
     with pytest.raises(ValueError, match="graph is directed"):
         js.max_cut(OtherGraph("xy", [("x", "y", 1)], is_directed=True))
+
+
+def test_sparse_instances_of_about_one_size_share_programs():
+    """Their lists have room: neither shapes nor static parts tell them apart."""
+    pairs, kinds = np.argwhere(np.triu(np.ones((30, 30)), 1)), set()
+    for seed in (0, 1, 2):
+        edges = np.random.default_rng(seed).permutation(pairs)[: 41 + seed]
+        problem = js.max_cut(1, edges=edges, num_vertices=30, storage="sparse")
+        kinds.add((jax.tree.structure(problem), *map(jnp.shape, jax.tree.leaves(problem))))
+    assert len(kinds) == 1
