@@ -151,7 +151,7 @@ def test_a_bad_file_is_replaced(folder):
         path.write_bytes(b"torn" if number else b"")
     forget()
     assert solve(matrix_tsp(8)).fun == expected.fun
-    assert all(len(path.read_bytes()) > 100 for path in folder.iterdir())
+    assert not {b"torn", b""} & {path.read_bytes() for path in folder.iterdir()}
 
 
 def test_inside_jit_nothing_is_kept(folder):
