@@ -33,6 +33,8 @@ Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 AXIS = "devices"
 """The name that `pmap` has for the devices; another name would compile for arrays of this one."""
 
+_MULTIPROCESSORS = 132  # of an NVIDIA H100
+
 
 # Which devices there are.
 
@@ -92,6 +94,20 @@ def host_device() -> jax.Device:
 def is_cpu(device: jax.Device | str) -> bool:
     """Returns whether a device, or a platform, is a CPU; a CPU's devices share one memory."""
     return platform_of(device) == "cpu"
+
+
+def for_device(number: int, device: jax.Device) -> int:
+    """Returns how many searches a device runs at once, where an NVIDIA H100 runs `number`.
+
+    In proportion to the multiprocessors of a GPU, at least one.
+
+    Example:
+      >>> import types
+      >>> for_device(2112, types.SimpleNamespace(platform="gpu", core_count=40))  # such as a T4
+      640
+    """
+    count = None if is_cpu(device) else getattr(device, "core_count", None)
+    return number if count is None else max(1, number * int(count) // _MULTIPROCESSORS)
 
 
 def describe(devices: Sequence[jax.Device]) -> str:

@@ -10,7 +10,7 @@ one another's best.
 import dataclasses
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -25,7 +25,13 @@ from jaxopt_search.driver.options import RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer, execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import (
+    Devices,
+    for_device,
+    host_driver,
+    is_cpu,
+    refuse_tracers,
+)
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
@@ -200,7 +206,7 @@ def anneal(
         recipe = _ON_CPU if is_cpu(device) else _ON_GPU
         if not is_cpu(device) and runs_kernels(device):
             recipe = recipe._replace(check_every=_CHECK_KERNELS_EVERY)
-        recipe = chosen(recipe, num_searches, moves_per_search, len(options.devices))
+        recipe = chosen(recipe, num_searches, moves_per_search, options.devices)
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
@@ -475,10 +481,16 @@ class Clock(Pacer):
 
 
 def chosen(
-    recipe: Recipe, num_searches: Any, moves_per_search: Any, num_devices: int = 1
+    recipe: Recipe, num_searches: Any, moves_per_search: Any, devices: Sequence[jax.Device] = ()
 ) -> Recipe:
-    """Returns the recipe with the user's settings; else with its searches on each device."""
-    recipe = recipe._replace(num_searches=num_devices * recipe.num_searches)
+    """Returns the recipe with the user's settings; else with as many searches as suit devices.
+
+    Args:
+      devices: none for the searches of one instance of several.
+    """
+    if devices:
+        each = for_device(recipe.num_searches, devices[0])
+        recipe = recipe._replace(num_searches=len(devices) * each)
     wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
     given = {name: value for name, value in wishes.items() if value is not None}
     return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})

@@ -175,7 +175,7 @@ def solve_qap(
             if is_tabu:
                 number = _TABU if padded.capacity <= 64 else _TABU // 2
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
-            recipe = chosen(recipe, num_searches, moves_per_search, len(devices))
+            recipe = chosen(recipe, num_searches, moves_per_search, devices)
             if state is options.resume is None:
                 # Whatever happens, the result is as good as this one.
                 built = LateStarts(1, lambda: constructed_assignment(problem)[None])

@@ -427,7 +427,8 @@ class Searches(Placements):
         else:
             if num_searches is None:
                 number = len(split.devices)
-                num_searches = number * plan.num_searches_for(-(-finds.wanted // number))
+                each = plan.num_searches_for(-(-finds.wanted // number))
+                num_searches = number * devices.for_device(each, split.first)
             shape = self._shape_of({"num_searches": num_searches})
             state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shape)
             index, age = np.arange(num_searches, dtype=np.int32), np.int32(_MAX_LOOKS)

@@ -242,7 +242,7 @@ def solve_tsp(
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
             recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-            recipe = chosen(recipe, num_searches, moves_per_search, len(options.devices))
+            recipe = chosen(recipe, num_searches, moves_per_search, options.devices)
             num = recipe.num_searches
             memory.check_tours(int(problem.n), num, num, [device])
             near = None
