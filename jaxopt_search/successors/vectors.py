@@ -56,6 +56,8 @@ class _ByDelta(LocalHeuristic):
 
     def num_possibilities(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
         kind, n, most = type(self).__name__, problem.domain_sizes.shape[0], problem.max_domain
+        if not isinstance(state, Tallied):
+            raise TypeError(f"state is a {type(state).__name__}, expected a Tallied for {kind}")
         if (self.num_variables or 0) > n:
             raise ValueError(f"{kind}.num_variables is {self.num_variables}, expected at most {n}")
         if (self.max_possibilities or most) < most:

@@ -304,6 +304,8 @@ def test_guides_refuse_what_they_do_not_fit():
     for sizes, text in (((5, 3), "num_variables is 5"), ((4, 2), "max_possibilities is 2")):
         with pytest.raises(ValueError, match=text):
             js.successors.generate(0, js.successors.ByDelta(*sizes), problem, states)
+    with pytest.raises(TypeError, match="expected a Tallied for ByDelta"):
+        js.successors.generate(0, js.successors.ByDelta(4, 3), problem, colors)
     qubo, search = js.qubo([[0.5, 1.0], [1.0, 0.2]]), js.simulated_annealing
     with pytest.raises(TypeError, match="costs of float32, expected int32 for ByDelta"):
         js.solve(qubo, search(js.Guided(js.successors.ByDelta()), 1.0), 0, max_steps=1)
