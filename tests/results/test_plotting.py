@@ -127,7 +127,7 @@ def test_a_result_draws_itself(name):
 def test_several_instances_draw_three_solutions_and_their_course():
     """As many as there are axes for; a result from a file has no pictures."""
     points = np.random.default_rng(0).random((4, 3, 2))
-    picture = functools.partial(stacked._tour_drawn, points, is_path=False)
+    picture = functools.partial(stacked._tour_drawn, points)
     tours = list(np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 2, 1]]))
     result = made.stacked(x=tours, picture=picture)
     axes = [plotting.detached_axes() for _ in range(4)]
