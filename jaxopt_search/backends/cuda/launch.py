@@ -141,17 +141,13 @@ def _on_gpu(
     kernel = emit(program, groups, num_warps, room)
     ptx = compile.to_ptx(kernel.source, device.capability)
     parameters = [launcher.create_array_parameter(0, 16)] * (len(operands) + count)
-    name, warps, code = (
-        "kernel",
-        kernel.threads // LANES,
-        (kernel.shared, ptx, "", device.capability),
-    )
+    warps, code = kernel.threads // LANES, (kernel.shared, ptx, "", device.capability)
     try:
-        own = launcher.TritonKernel(name, warps, 1, *code)
+        own = launcher.TritonKernel("kernel", warps, 1, *code)
     except TypeError:  # until JAX 0.9.0, with the sizes of a cluster
-        own = launcher.TritonKernel(name, warps, *code, 1, 1, 1)
+        own = launcher.TritonKernel("kernel", warps, *code, 1, 1, 1)
     call = launcher.TritonKernelCall(own, num_programs, 1, 1, parameters)
-    opaque = zlib.compress(call.to_proto(name, b""))
+    opaque = zlib.compress(call.to_proto("kernel", b""))
     shapes = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in owns]
     how: Any = {"input_output_aliases": {first + number: number for number in range(count)}}
     if jax.__version_info__ < (0, 10, 2):
