@@ -283,7 +283,46 @@ class Neighborhood(abc.ABC):
         return 1
 
 
-class Enumerable(Neighborhood):
+class ByElement(Neighborhood):
+    """A neighborhood that lists the moves of an element: of a city, a facility, a variable.
+
+    For searches that look for moves only where something has changed, such as
+    `iterated_local_search`. `moves_of`, `promising` and `touched` are meant to be portable.
+    """
+
+    @abc.abstractmethod
+    def elements(self, problem: Any, /) -> tuple[int, Any]:
+        """Returns for how many elements there is room, and how many there are.
+
+        The latter is an integer, or [] int32; the first ones count.
+        """
+
+    @abc.abstractmethod
+    def num_moves_of(self, problem: Any, /) -> int:
+        """Returns how many moves an element has at most."""
+
+    @abc.abstractmethod
+    def moves_of(
+        self, problem: Any, representation: Representation, element: jax.Array, number: jax.Array, /
+    ) -> tuple[Move, Any]:
+        """Returns moves of an element, [] int32, and whether there are any.
+
+        Args:
+          number: [M] int32, below `num_moves_of`.
+        """
+
+    def promising(self, problem: Any, representation: Representation, element: jax.Array, /) -> Any:
+        """Returns how many of its first moves may be better, [] int32; by default all."""
+        return self.num_moves_of(problem)
+
+    @abc.abstractmethod
+    def touched(
+        self, problem: Any, representation: Representation, move: Move, /
+    ) -> tuple[jax.Array, ...]:
+        """Returns elements, [] int32 each, that may have better moves once `move` is made."""
+
+
+class Enumerable(ByElement):
     """A neighborhood whose moves stand in a table, for searches that look at all of them.
 
     An entry of the table stands for something that a move brings about, such as a facility (row)
@@ -369,6 +408,26 @@ class Enumerable(Neighborhood):
     @abc.abstractmethod
     def undone(self, problem: Any, representation: Representation, move: Move, /) -> Entries:
         """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
+
+    def elements(self, problem: Any, /) -> tuple[int, Any]:
+        return self.shape(problem)[0], self.extent(problem)[0]
+
+    def num_moves_of(self, problem: Any, /) -> int:
+        return self.shape(problem)[1]
+
+    def moves_of(
+        self, problem: Any, representation: Representation, element: jax.Array, number: jax.Array, /
+    ) -> tuple[Move, Any]:
+        """Returns the moves of a row, by columns."""
+        row, column = jnp.broadcast_arrays(element, number)
+        move, is_move = self.move_at(problem, representation, row, column)
+        return move, is_move & (column < self.extent(problem)[1])
+
+    def touched(
+        self, problem: Any, representation: Representation, move: Move, /
+    ) -> tuple[jax.Array, ...]:
+        """Returns the rows of what the move undoes."""
+        return tuple(row for row, _ in self.undone(problem, representation, move))
 
 
 class Moves(abc.ABC):

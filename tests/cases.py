@@ -93,6 +93,10 @@ def _three_opt(name, problem, **options):
     return Case(f"three_opt-{name}-{problem.n}", problem, js.three_opt(problem, **options))
 
 
+def _double_bridge(problem, max_path):
+    return Case(f"double_bridge-{problem.n}", problem, js.DoubleBridge(max_path))
+
+
 def small_qap(n, seed=0, symmetric=True):
     return js.qap(*matrices(n, seed, symmetric))
 
@@ -130,6 +134,8 @@ NEIGHBORHOOD_CASES = [
     _two_opt("matrix", matrix_tsp(8)),
     _two_opt("large", coords_tsp(150), num_candidates=5),
     _three_opt("asymmetric", matrix_tsp(6, symmetric=False)),
+    _double_bridge(matrix_tsp(4), 30),
+    _double_bridge(matrix_tsp(9, symmetric=False), 3),
     _delta_swap("asymmetric", small_qap(5, symmetric=False)),
     _swap_table("fixed", js.qap(*matrices(8), partial_match=[[1, 3], [4, 0], [5, 5]])),
     _queen_swap(6),

@@ -125,6 +125,13 @@ def annealing(neighborhood: Any, temperature: Any = 20.0, **options: Any) -> Any
     return make
 
 
+def iterated_tours(problem: Any) -> Any:
+    """Returns a search in which worse local optima may pass."""
+    rule = js.acceptance.metropolis(500.0)
+    moves, kick = js.two_opt(problem, num_candidates=7), js.DoubleBridge(9)
+    return js.iterated_local_search(moves, kick, acceptance=rule)
+
+
 def fixed(search: Any) -> Callable[[Any], Any]:
     return lambda problem: search
 
@@ -196,6 +203,8 @@ CASES = [
     Case("target", resumed(tour, pspm, target=4000, max_steps=2000), XLA, note="resumed, "),
     Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),
     Case("2-opt", solved(cities, two_opt)),
+    Case("iterated tours", solved(cities, iterated_tours, max_steps=2000)),
+    Case("iterated assignments", solved(plan, fixed(js.iterated_local_search(js.SwapTable())))),
     Case("2-opt best of 4", solved(tour, annealing(js.two_opt, 9.0, moves_per_search=4))),
     Case("delta swap", solved(plan, annealing(js.DeltaSwap(), 99.0, moves_per_search=3))),
     Case("delta swap asymmetric", solved(lopsided, annealing(js.DeltaSwap(), 99.0))),

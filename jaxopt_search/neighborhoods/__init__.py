@@ -8,13 +8,14 @@ from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.neighborhoods.relocate import Relocate
 from jaxopt_search.neighborhoods.swap import DeltaSwap, Swap
 from jaxopt_search.neighborhoods.swap_table import SwapTable
-from jaxopt_search.neighborhoods.three_opt import ThreeOpt, three_opt
+from jaxopt_search.neighborhoods.three_opt import DoubleBridge, ThreeOpt, three_opt
 from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
 from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
 
 __all__ = [
     "Assign",
     "DeltaSwap",
+    "DoubleBridge",
     "Flip",
     "FullEvaluation",
     "Guided",

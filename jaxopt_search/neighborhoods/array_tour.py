@@ -53,6 +53,10 @@ class ArrayTourMoves(Neighborhood):
     def snapshot(self, representation: ArrayTour) -> ArrayTour:
         return representation._replace(position=None)
 
+    def elements(self, problem: TSP) -> tuple[int, Size]:
+        """Returns for how many cities there is room, and how many there are."""
+        return problem.capacity, problem.n
+
 
 def wrap(position: jax.Array, n: Size) -> jax.Array:
     """Returns `position`, between -n and 2n - 1, modulo n; portable."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.random import below
@@ -36,33 +37,8 @@ class PathExchange(NamedTuple):
     next_size: jax.Array
 
 
-@pytree
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ThreeOpt(array_tour.ArrayTourMoves):
-    """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
-
-    Attributes:
-      pairs: [capacity * K] each city with its candidates, and room behind.
-    """
-
-    pairs: Pairs
-
-    def propose(
-        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
-    ) -> PathExchange:
-        """Draws a city and the candidate to come behind it, and likewise for the one in between.
-
-        The city that was before the candidate gets one of its own behind it, if the tour stays in
-        one piece.
-        """
-        n, num = problem.n, self.pairs.size // problem.capacity
-        city, near = load_pair(self.pairs, below(words[0], n * num))
-        before, at = load(representation.position, city), load(representation.position, near)
-        last = load(representation.city, wrap_before(at - 1, n))
-        _, behind = load_pair(self.pairs, last * num + below(words[1], num))
-        size = wrap_before(at - before - 1, n)
-        sizes = wrap_before(load(representation.position, behind) - before - 1, n)
-        return PathExchange(before, size, sizes - size)
+class PathExchanges(array_tour.ArrayTourMoves):
+    """Moves that exchange neighboring paths, however they are drawn."""
 
     def delta(self, problem: TSP, representation: ArrayTour, move: PathExchange) -> jax.Array:
         n, distance = problem.n, problem.between
@@ -88,6 +64,80 @@ class ThreeOpt(array_tour.ArrayTourMoves):
         return array_tour.exchange_paths(
             representation, problem.n, first, move.size, move.next_size, accept
         )
+
+    def touched(
+        self, problem: TSP, representation: ArrayTour, move: PathExchange
+    ) -> tuple[jax.Array, ...]:
+        """Returns the ends of the edges that `move` takes out."""
+        n, (before, size, next_size) = problem.n, move
+        middle = wrap_behind(before + size, n)
+        ends = before, middle, wrap(middle + next_size, n)
+        places = (place for end in ends for place in (end, wrap_behind(end + 1, n)))
+        return tuple(load(representation.city, place) for place in places)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThreeOpt(PathExchanges):
+    """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
+
+    Attributes:
+      pairs: [capacity * K] each city with its candidates, and room behind.
+    """
+
+    pairs: Pairs
+
+    def propose(
+        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
+    ) -> PathExchange:
+        """Draws a city and the candidate to come behind it, and likewise for the one in between.
+
+        The city that was before the candidate gets one of its own behind it, if the tour stays in
+        one piece.
+        """
+        n, num = problem.n, self.pairs.size // problem.capacity
+        city, near = load_pair(self.pairs, below(words[0], n * num))
+        before, at = load(representation.position, city), load(representation.position, near)
+        last = load(representation.city, wrap_before(at - 1, n))
+        _, behind = load_pair(self.pairs, last * num + below(words[1], num))
+        size = wrap_before(at - before - 1, n)
+        sizes = wrap_before(load(representation.position, behind) - before - 1, n)
+        return PathExchange(before, size, sizes - size)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class DoubleBridge(PathExchanges):
+    """Exchanges of two short neighboring paths anywhere in a tour: kicks of a local search.
+
+    Martin, Otto, Felten, "Large-step Markov chains for the traveling salesman problem", 1991; kept
+    short as in Applegate, Cook, Rohe, "Chained Lin-Kernighan for large traveling salesman
+    problems", 2003. For symmetric distances or others.
+
+    Attributes:
+      max_path: the most cities on each of the two paths; fewer than half of the tour in any case.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.tsp_from_instance(js.datasets.grid_tsp(4, 4, spacing=10))
+      >>> search = js.iterated_local_search(js.two_opt(problem), DoubleBridge(5))
+      >>> js.solve(problem, search, 0, num_searches=2, max_steps=500).fun
+      160
+    """
+
+    max_path: int = 30
+    num_words = 3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_path", check_count("max_path", self.max_path))
+
+    def propose(
+        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
+    ) -> PathExchange:
+        half = lax.div(problem.n - 1, 2)
+        longest = jnp.minimum(half, self.max_path)
+        size, next_size = (below(word, longest) + 1 for word in words[1:])
+        return PathExchange(below(words[0], problem.n), jnp.minimum(size, half), next_size)
 
 
 def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:

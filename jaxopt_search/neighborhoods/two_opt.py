@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, load, load_pair, pack
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
@@ -25,10 +26,12 @@ from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import ByElement, null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
+
+_KINDS = 4 * MAX_SEGMENT  # of moves that join a city to a candidate
 
 
 class EdgeMove(NamedTuple):
@@ -52,7 +55,7 @@ class EdgeMove(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoOpt(array_tour.ArrayTourMoves):
+class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:
@@ -76,16 +79,67 @@ class TwoOpt(array_tour.ArrayTourMoves):
         at, near_at = load(representation.position, city), load(representation.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
         length = 1 + below(bits, min(MAX_SEGMENT, problem.capacity))  # by the upper bits
-        # `city` goes behind or, if `is_before`, in front of `near`. In 2-opt the partner's edge
-        # and its own lie on the same side; in Or-opt it is an end of the segment.
-        step_back = is_before.astype(jnp.int32)
-        first = at - jnp.where(is_or_opt, jnp.where(is_end, length - 1, 0), step_back)
-        return EdgeMove(
-            first=wrap_before(first, n),
-            after=wrap_before(near_at - step_back, n),
-            length=jnp.where(is_or_opt, length, 0),
-            is_reversed=is_before != is_end,
+        length = jnp.where(is_or_opt, length, 0)
+        return _joining(n, at, near_at, length, is_before, is_end)
+
+    def num_moves_of(self, problem: TSP) -> int:
+        return self.pairs.size // problem.capacity * _KINDS
+
+    def promising(self, problem: TSP, representation: ArrayTour, element: jax.Array) -> jax.Array:
+        """Returns the number of moves to candidates up to the last one that is near enough.
+
+        That is nearer than one of the city's neighbors: else the edge that is put in saves nothing.
+        """
+        n, lane = problem.n, memory.lanes(self.pairs.size // problem.capacity)
+        at, here = load(representation.position, element), problem.place(element)
+
+        def away(city: jax.Array) -> jax.Array:
+            return problem.between(here, problem.place(city))
+
+        around = wrap_before(at - 1, n), wrap_behind(at + 1, n)
+        before, behind = (away(load(representation.city, each)) for each in around)
+        rank = jnp.minimum(lane, self._num_candidates(n) - 1)
+        is_near = away(self._candidate(n, element, rank)) < jnp.maximum(before, behind)
+        return _KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
+
+    def moves_of(
+        self, problem: TSP, representation: ArrayTour, element: jax.Array, number: jax.Array
+    ) -> tuple[EdgeMove, jax.Array]:
+        """Returns the moves that join a city to one of its candidates, all kinds for each."""
+        n, rank = problem.n, lax.div(number, jnp.int32(_KINDS))
+        near = self._candidate(n, element, jnp.minimum(rank, self._num_candidates(n) - 1))
+        at, near_at = load(representation.position, element), load(representation.position, near)
+        # Two of 2-opt, two with each city alone, and four with each longer segment.
+        kind = number - rank * _KINDS
+        length = jnp.where(kind < 4, kind >> 1, (kind >> 2) + 1)
+        is_end = (kind >= 4) & ((kind & 2) != 0)
+        move = _joining(n, at, near_at, length, (kind & 1) != 0, is_end)
+        is_move = rank < self._num_candidates(n)
+        return move, is_move & (length <= min(MAX_SEGMENT, problem.capacity))
+
+    def _num_candidates(self, n: array_tour.Size) -> Any:
+        """Returns how many each city has, an integer or [] int32."""
+        return self.pairs.size // n if self.num_pairs is None else lax.div(self.num_pairs, n)
+
+    def _candidate(self, n: array_tour.Size, city: jax.Array, rank: jax.Array) -> jax.Array:
+        return load_pair(self.pairs, city * self._num_candidates(n) + rank)[1]
+
+    def touched(
+        self, problem: TSP, representation: ArrayTour, move: EdgeMove
+    ) -> tuple[jax.Array, ...]:
+        n, (first, after, length, _) = problem.n, move
+        is_or_opt = length > 0
+        cut = first - is_or_opt.astype(jnp.int32)
+        tail = first + jnp.where(is_or_opt, length - 1, 0)
+        places = (
+            wrap_before(cut, n),
+            wrap_behind(cut + 1, n),
+            wrap_behind(tail, n),
+            wrap_behind(tail + 1, n),
+            after,
+            wrap_behind(after + 1, n),
         )
+        return tuple(load(representation.city, place) for place in places)
 
     def delta(self, problem: TSP, representation: ArrayTour, move: EdgeMove) -> jax.Array:
         n, distance = problem.n, problem.between
@@ -119,6 +173,29 @@ class TwoOpt(array_tour.ArrayTourMoves):
         return array_tour.move_segment(
             tour, problem.n, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
         )
+
+
+def _joining(
+    n: array_tour.Size,
+    at: jax.Array,
+    near_at: jax.Array,
+    length: jax.Array,
+    is_before: jax.Array,
+    is_end: jax.Array,
+) -> EdgeMove:
+    """Returns the move that puts the city at position `at` next to the one at `near_at`.
+
+    It goes behind that or, if `is_before`, in front of it. In 2-opt, of `length` 0, the partner's
+    edge and its own lie on the same side; in Or-opt it is an end of the segment.
+    """
+    step_back = is_before.astype(jnp.int32)
+    first = at - jnp.where(length > 0, jnp.where(is_end, length - 1, 0), step_back)
+    return EdgeMove(
+        first=wrap_before(first, n),
+        after=wrap_before(near_at - step_back, n),
+        length=length,
+        is_reversed=is_before != is_end,
+    )
 
 
 def _where(condition: jax.Array, place: Place, other: Place) -> Place:

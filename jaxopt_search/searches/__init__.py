@@ -9,18 +9,21 @@ from jaxopt_search.searches.annealing import (
 )
 from jaxopt_search.searches.genetic import Genetic, genetic
 from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing
+from jaxopt_search.searches.iterated import IteratedLocalSearch, iterated_local_search
 from jaxopt_search.searches.min_conflicts import MinConflicts, min_conflicts
 from jaxopt_search.searches.tabu import TabuSearch, tabu_search
 
 __all__ = [
     "Genetic",
     "HillClimbing",
+    "IteratedLocalSearch",
     "LocalSearch",
     "MinConflicts",
     "TabuSearch",
     "acceptance",
     "genetic",
     "hill_climbing",
+    "iterated_local_search",
     "local_search",
     "min_conflicts",
     "schedules",

@@ -260,3 +260,20 @@ def late_acceptance(length: int) -> LateAcceptance:
       [True, False]
     """
     return LateAcceptance(length=check_count("length", length, 1, 2**20))
+
+
+def checked(acceptance: Any) -> Acceptance:
+    """Returns an acceptance as it is, if it is one."""
+    name = type(acceptance).__name__
+    if isinstance(acceptance, type):
+        raise TypeError(f"acceptance is the class {acceptance.__name__}, expected an instance")
+    if not isinstance(acceptance, Acceptance):
+        raise TypeError(
+            f"acceptance is a {name}, expected a js.acceptance.Acceptance, as threshold returns"
+        )
+    if jax.tree_util.all_leaves([acceptance]):
+        raise TypeError(
+            f"acceptance is a {name}, expected a pytree; decorate the class with"
+            " jaxopt_search.pytree or jax.tree_util.register_static"
+        )
+    return acceptance

@@ -234,23 +234,11 @@ def local_search(
       >>> js.solve(problem, search, key=0, num_searches=8, max_steps=4000).fun
       160
     """
-    name = type(acceptance).__name__
-    if isinstance(acceptance, type):
-        raise TypeError(f"acceptance is the class {acceptance.__name__}, expected an instance")
-    if not isinstance(acceptance, Acceptance):
-        raise TypeError(
-            f"acceptance is a {name}, expected a js.acceptance.Acceptance, as threshold returns"
-        )
-    if jax.tree_util.all_leaves([acceptance]):
-        raise TypeError(
-            f"acceptance is a {name}, expected a pytree; decorate the class with"
-            " jaxopt_search.pytree or jax.tree_util.register_static"
-        )
     check_option("choose", choose, ("best", "first"))
     check_option("keep_best", keep_best, ("light", "standard"))
     return LocalSearch(
         neighborhood=as_neighborhood(neighborhood),
-        acceptance=acceptance,
+        acceptance=rules.checked(acceptance),
         moves_per_search=check_count("moves_per_search", moves_per_search, 1, MAX_MOVES),
         choose=choose,
         keep_best=keep_best,

@@ -36,6 +36,7 @@ def from_city_0(tours):
 def test_the_laws_of_neighborhoods(case):
     """Along walks from 30 random solutions: see `js.testing.check_neighborhood`."""
     meanings = {js.TwoOpt: edges, js.Relocate: from_city_0, js.ThreeOpt: from_city_0}
+    meanings[js.DoubleBridge] = from_city_0
     js.testing.check_neighborhood(
         case.neighborhood,
         case.problem,

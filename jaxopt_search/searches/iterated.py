@@ -1,0 +1,300 @@
+"""Iterated local search: descend, kick, descend again, and go back if that was for the worse.
+
+Sources: Johnson, McGeoch, "The traveling salesman problem: a case study in local optimization",
+1997; Lourenço, Martin, Stützle, "Iterated local search", 2003; Bentley, "Fast algorithms for
+geometric traveling salesman problems", 1992, for looking only where something has changed.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.memory import load, store
+from jaxopt_search.checks import check_count
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.searches import acceptance as rules
+from jaxopt_search.searches.acceptance import Acceptance, Trial
+from jaxopt_search.searches.base import TrajectorySearch
+from jaxopt_search.types import (
+    ByElement,
+    Cost,
+    Info,
+    Neighborhood,
+    Problem,
+    Representation,
+    Snapshot,
+    Solution,
+    Stream,
+    null_delta,
+)
+
+_ABSENT, _LAST = -1, -2  # in `Queue.behind`, of elements that are not in it and of its last one
+_ROUNDING = 2.0**-20  # of float costs: closer ones count as equal
+
+
+class Queue(NamedTuple):
+    """The elements to look at, first in, first out, each at most once.
+
+    Attributes:
+      behind: [N] int32, which element comes next; `_LAST` behind the last one, and `_ABSENT` of
+        elements that are not in the queue.
+      first: [] int32; -1 if it is empty.
+      last: [] int32.
+    """
+
+    behind: jax.Array
+    first: jax.Array
+    last: jax.Array
+
+    def pop(self) -> tuple["Queue", jax.Array, jax.Array]:
+        """Returns the queue without its first element, that one, and whether there was any."""
+        is_any, element = self.first >= 0, jnp.maximum(self.first, 0)
+        first = load(self.behind, element)
+        behind = store(self.behind, element, jnp.int32(_ABSENT), is_any)
+        return self._replace(behind=behind, first=jnp.where(is_any, first, -1)), element, is_any
+
+    def push(self, element: jax.Array, where: jax.Array) -> "Queue":
+        """Returns the queue with an element behind, if it is new and the scalar `where` holds."""
+        is_new = where & (load(self.behind, element) == _ABSENT)
+        is_empty = self.first < 0
+        behind = store(self.behind, jnp.maximum(self.last, 0), element, is_new & ~is_empty)
+        return Queue(
+            behind=store(behind, element, jnp.int32(_LAST), is_new),
+            first=jnp.where(is_new & is_empty, element, self.first),
+            last=jnp.where(is_new, element, self.last),
+        )
+
+
+class IteratedState(NamedTuple):
+    """The state of one search.
+
+    Attributes:
+      representation: of the current solution.
+      cost: [] its cost.
+      best: snapshot of the best solution remembered. The current solution may be better.
+      best_cost: [] its cost.
+      home: the representation to go back to: of the solution that was kicked last.
+      home_cost: [] its cost.
+      queue: the elements whose moves are still to be looked at in this descent.
+      history: what the rule of acceptance remembers; None if it remembers nothing.
+    """
+
+    representation: Representation
+    cost: Cost
+    best: Snapshot
+    best_cost: Cost
+    home: Representation
+    home_cost: Cost
+    queue: Queue
+    history: Any = None
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IteratedLocalSearch(TrajectorySearch):
+    """Build it with `iterated_local_search`."""
+
+    neighborhood: ByElement
+    kick: Neighborhood
+    acceptance: Acceptance
+    num_kicks: int = static()
+
+    def init(self, problem: Problem, solution: Solution) -> IteratedState:
+        representation, cost, best, best_cost = self.start(problem, solution)
+        home, queue = (representation, cost), self._everywhere(problem)
+        history = self.acceptance.start(cost)
+        return IteratedState(representation, cost, best, best_cost, *home, queue, history)
+
+    def look(self, problem: Problem, state: IteratedState) -> IteratedState:
+        """Returns the state that begins a descent from its current solution."""
+        home, home_cost = state.representation, state.cost
+        return state._replace(home=home, home_cost=home_cost, queue=self._everywhere(problem))
+
+    def step(
+        self, stream: Stream, control: Any, problem: Problem, state: IteratedState
+    ) -> tuple[IteratedState, Info]:
+        """Looks at all moves of the first element in the queue, and makes the best if it is better.
+
+        Before that, if the queue is empty, the descent is over: its end is put to the test, and
+        what remains, the old solution or the new one, is kicked.
+        """
+
+        def turn(state: IteratedState, where: jax.Array) -> IteratedState:
+            state = self._end_descent(stream, control, state, where)
+            for number in range(self.num_kicks):
+                state = self._kick(stream, problem, state, number, where)
+            return state
+
+        state = memory.when(state.queue.first < 0, turn, state)
+        queue, element, is_any = state.queue.pop()
+        move, delta = self._best_move(problem, state.representation, element)
+        # The second test ends a descent in which deltas are rounded: the cost falls each time.
+        is_better = is_any & (delta < 0) & (state.cost + delta < state.cost)
+        state = state._replace(queue=queue)
+        state = self._make(self.neighborhood, problem, state, move, delta, is_better)
+        return state, Info(accepted=is_better.astype(jnp.int32))
+
+    def _best_move(
+        self, problem: Problem, representation: Representation, element: jax.Array
+    ) -> tuple[Any, Cost]:
+        """Returns the best move of an element, of several the first one, and its delta."""
+        hood, lane = self.neighborhood, memory.lanes(memory.LANES)
+        most, lanes = hood.num_moves_of(problem), lane.shape[0]
+        count = jnp.minimum(hood.promising(problem, representation, element), most)
+
+        def price(number: jax.Array) -> tuple[Any, Cost]:
+            move, is_move = hood.moves_of(problem, representation, element, number)
+            delta = hood.delta(problem, representation, move)
+            return move, jnp.where(is_move & (delta == delta), delta, null_delta(delta.dtype))
+
+        def price_tile(tile: jax.Array, best: tuple[Cost, jax.Array]) -> tuple[Cost, jax.Array]:
+            number = tile * lanes + lane
+            _, deltas = price(jnp.minimum(number, most - 1))
+            deltas = jnp.where(number < count, deltas, null_delta(deltas.dtype))
+            delta = jnp.min(deltas)
+            first = jnp.min(jnp.where(deltas == delta, number, jnp.int32(most)))
+            is_better = delta < best[0]
+            return jnp.where(is_better, delta, best[0]), jnp.where(is_better, first, best[1])
+
+        dtype = jax.eval_shape(price, jnp.int32(0))[1].dtype
+        num_tiles = lax.div(count + (lanes - 1), jnp.int32(lanes))
+        best = null_delta(dtype), jnp.int32(0)
+        delta, number = memory.fori_loop(num_tiles, price_tile, best)
+        return price(number)[0], delta
+
+    def _end_descent(
+        self, stream: Stream, control: Any, state: IteratedState, where: jax.Array
+    ) -> IteratedState:
+        """Returns the state at the end of its descent or, if that does not pass, back home."""
+        rule, home_cost = self.acceptance, state.home_cost
+        cost, change = state.cost, state.cost - home_cost
+        if jnp.issubdtype(cost.dtype, jnp.inexact):
+            is_same = jnp.abs(change) <= jnp.abs(home_cost) * jnp.float32(_ROUNDING)
+            cost, change = jnp.where(is_same, home_cost, cost), jnp.where(is_same, 0.0, change)
+        words = stream.words(jnp.uint32(0), rule.num_words)
+        passes = rule.passes(Trial(control, state.history, home_cost, change, words))
+        stays, returns = where & passes, where & ~passes
+        state = self.remember(state._replace(cost=jnp.where(where, cost, state.cost)), where)
+        state = state._replace(
+            home=memory.copy(state.home, state.representation, stays),
+            home_cost=jnp.where(stays, state.cost, home_cost),
+        )
+        state = state._replace(
+            representation=memory.copy(state.representation, state.home, returns),
+            cost=jnp.where(where, state.home_cost, state.cost),
+        )
+        if state.history is not None:
+            after = rule.after(state.history, state.cost)
+            state = state._replace(history=memory.copy(state.history, after, where))
+        return state
+
+    def _kick(
+        self, stream: Stream, problem: Problem, state: IteratedState, number: int, where: jax.Array
+    ) -> IteratedState:
+        words = stream.words(jnp.uint32(number + 1), self.kick.num_words)
+        move = self.kick.propose(problem, state.representation, words)
+        delta = self.kick.delta(problem, state.representation, move)
+        is_made = where & (delta < null_delta(delta.dtype))
+        return self._make(self.kick, problem, state, move, delta, is_made)
+
+    def _make(
+        self,
+        hood: Any,
+        problem: Problem,
+        state: IteratedState,
+        move: Any,
+        delta: Cost,
+        where: jax.Array,
+    ) -> IteratedState:
+        """Returns the state after a move, if `where` holds, with what it touches in the queue."""
+
+        def make(state: IteratedState, where: jax.Array) -> IteratedState:
+            queue, representation = state.queue, state.representation
+            for element in hood.touched(problem, representation, move):
+                queue = queue.push(element, where)
+            representation = hood.commit(problem, representation, move, where)
+            cost = self.cost_after(state.cost, delta, where, representation)
+            return state._replace(representation=representation, cost=cost, queue=queue)
+
+        return memory.when(where, make, state)
+
+    def _everywhere(self, problem: Problem) -> Queue:
+        """Returns the queue of all elements."""
+        room, number = self.neighborhood.elements(problem)
+        element, last = lax.iota(jnp.int32, room), jnp.asarray(number, jnp.int32) - 1
+        behind = jnp.where(element == last, _LAST, _ABSENT)
+        behind = jnp.where(element < last, element + 1, behind)
+        return Queue(behind, jnp.minimum(last, 0), last)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.neighborhood, self.kick
+
+    @property
+    def draws(self) -> tuple[int, int]:
+        return 1 + self.num_kicks, max(self.kick.num_words, self.acceptance.num_words)
+
+    def evaluations_per_step(self, problem: Any) -> int:
+        """Returns the moves of an element, those counted that cannot be better."""
+        return self.neighborhood.num_moves_of(problem)
+
+    def check(self, problem: Problem, max_steps: int | None) -> None:
+        self.acceptance.check(problem, max_steps)
+
+    def control(self, step: jax.Array) -> Any:
+        return self.acceptance.control(step)
+
+    def num_warps(self, problem: Problem, num_searches: int) -> int:
+        return self.neighborhood.num_warps(problem)
+
+
+def iterated_local_search(
+    neighborhood: Any,
+    kick: Any = None,
+    *,
+    acceptance: Acceptance | None = None,
+    num_kicks: int = 1,
+) -> IteratedLocalSearch:
+    """Returns iterated local search: a kick, a descent from there, and back if that was worse.
+
+    A step looks at the moves of one element, such as a city, and makes the best of them if it is
+    better. Elements wait in a queue: all of them at the start, then those that a kick or a move has
+    touched. When the queue is empty the descent is over. Its end is compared with the solution
+    that was kicked, the worse one is left, and the other one is kicked.
+
+    Args:
+      neighborhood: a `js.ByElement`, such as `two_opt(problem)`; those with a table of moves are.
+      kick: a neighborhood of the same representation with `touched`, whose random moves are made
+        whatever they cost, such as `DoubleBridge()`; None for `neighborhood`.
+      acceptance: whether the end of a descent passes, as in `local_search`; its delta is the one
+        from the solution that was kicked. None for `js.acceptance.greedy()`: if it is no worse.
+      num_kicks: moves that are one kick.
+
+    Raises:
+      ValueError: if `num_kicks` is out of range.
+      TypeError: if an argument is not of these kinds.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> flow, distance = [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]
+      >>> search = iterated_local_search(js.SwapTable(), num_kicks=2)
+      >>> js.solve(js.qap(flow, distance), search, 0, num_searches=4, max_steps=100).fun
+      218
+    """
+    kick = neighborhood if kick is None else kick
+    if not isinstance(neighborhood, ByElement):
+        kind = type(neighborhood).__name__
+        raise TypeError(f"neighborhood is a {kind}, expected a js.ByElement, such as two_opt")
+    if not isinstance(kick, Neighborhood) or not hasattr(kick, "touched"):
+        kind = type(kick).__name__
+        raise TypeError(f"kick is a {kind}, expected a neighborhood with touched")
+    return IteratedLocalSearch(
+        neighborhood=neighborhood,
+        kick=kick,
+        acceptance=rules.checked(rules.greedy() if acceptance is None else acceptance),
+        num_kicks=check_count("num_kicks", num_kicks),
+    )
