@@ -35,20 +35,20 @@ from jaxopt_search.engine.devices import (
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
+from jaxopt_search.neighborhoods.three_opt import DoubleBridge
 from jaxopt_search.results import Result
-from jaxopt_search.searches import LocalSearch, simulated_annealing
+from jaxopt_search.searches import iterated_local_search, simulated_annealing
+from jaxopt_search.searches.acceptance import metropolis
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
-from jaxopt_search.types import Crossover, Exchange, Problem
+from jaxopt_search.types import Crossover, Exchange, Problem, Search
 
 _MOST_SHARE = 0.5  # of the AB-cycles
 # Accepted moves per search and step below which searches are frozen, over this many steps; and the
 # share of the time that a reheating takes at least.
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
+_LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
-# What a run takes to cool from the hottest, for each city: on 2 CPU cores, tours of 318 to 1002
-# cities end shorter so within 10 s, and not within 1 s.
-_SECONDS_TO_COOL, _STEPS_TO_COOL = 0.008, 150
 
 
 class Recipe(NamedTuple):
@@ -77,14 +77,14 @@ class Recipe(NamedTuple):
       shares_left: over the number of generations left, the share of AB-cycles that a child takes,
         at most half: the more there are to come, the longer tours stay different, and the better
         they end.
-      colder: the first temperature, in the unit of `hottest`, of runs too short to cool from there;
-        None for none.
+      is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
+        its local optima then pass as an annealing's moves do.
     """
 
     hottest: float
     coldest: float
     num_searches: int
-    moves_per_search: int
+    moves_per_search: int = 1
     choose: Choose = "best"
     resample_every: int = 1000
     num_candidates: int = 12
@@ -93,7 +93,7 @@ class Recipe(NamedTuple):
     check_every: int | None = None
     recombining: float = 0.5
     shares_left: float = 10.0
-    colder: float | None = None
+    is_iterated: bool = False
 
     @property
     def cooling_every(self) -> int:
@@ -108,22 +108,6 @@ class Recipe(NamedTuple):
     def share(self, generations: float) -> float:
         """Returns the share of AB-cycles that a child takes with this many generations left."""
         return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
-
-    def begun(self, temperatures: tuple[float, float], n: int, timer: Timer) -> float:
-        """Returns the share of the cooling that a run leaves out for want of steps or seconds.
-
-        Args:
-          temperatures: the hottest and the coldest.
-          n: how many cities or facilities.
-        """
-        limit, least = timer.max_seconds, n * _SECONDS_TO_COOL
-        if timer.max_steps is not None:
-            limit, least = timer.max_steps, n * _STEPS_TO_COOL
-        hottest, coldest = temperatures
-        is_long = limit is None or limit >= least
-        if self.colder is None or is_long or not 0 < coldest < hottest:
-            return 0.0
-        return min(math.log(self.colder / self.hottest) / math.log(coldest / hottest), 1.0)
 
 
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
@@ -301,15 +285,20 @@ class Ingredients(NamedTuple):
     crossover: Crossover | None = None
     exchange: Exchange | None = None
 
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, Exchange]:
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange]:
         """Returns the search and the exchange of a recipe, at a pace."""
         schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
-        search = simulated_annealing(
-            self.neighborhood,
-            schedule,
-            moves_per_search=recipe.moves_per_search,
-            choose=recipe.choose,
-        )
+        if not recipe.is_iterated:
+            search = simulated_annealing(
+                self.neighborhood,
+                schedule,
+                moves_per_search=recipe.moves_per_search,
+                choose=recipe.choose,
+            )
+        else:
+            search = iterated_local_search(
+                self.neighborhood, DoubleBridge(), acceptance=metropolis(schedule)
+            )
         if self.exchange is not None:
             return search, self.exchange
         if not recipe.recombines:
@@ -351,31 +340,31 @@ class Pacer:
         """Continues at the pace of an earlier process."""
 
 
-def pacer_of(recipe: Recipe, n: int, timer: Timer, begun: float = 0.0) -> Pacer:
+def pacer_of(recipe: Recipe, n: int, timer: Timer) -> Pacer:
     """Returns the pacer for a limit on steps or, without one, for a limit on seconds.
 
     Args:
       n: how many cities or facilities.
-      begun: the share of the cooling that is left out.
     """
     if timer.max_steps is not None:
-        return StepCount(recipe, n, timer.max_steps, begun)
+        return StepCount(recipe, n, timer.max_steps)
     assert timer.max_seconds is not None
-    return Clock(recipe, timer.max_seconds, begun)
+    return Clock(recipe, timer.max_seconds)
 
 
 class StepCount(Pacer):
     """The pace of a run of this many steps, of which a search counts the first 2**31 - 1 only."""
 
-    def __init__(self, recipe: Recipe, n: int, max_steps: int, begun: float = 0.0):
+    def __init__(self, recipe: Recipe, n: int, max_steps: int):
         max_steps = min(max_steps, MAX_INT32)
-        per_step = (1 - begun) / max(recipe.cooled * max_steps, 1)
-        super().__init__(Pace(0, begun, per_step, recipe.cooling_every))
+        per_step = 1 / max(recipe.cooled * max_steps, 1)
+        super().__init__(Pace(0, 0.0, per_step, recipe.cooling_every))
         self._cooled_at = math.ceil(recipe.cooled * max_steps)
         self._then = self.pace
         if recipe.recombines:
-            share = recipe.share((max_steps - self._cooled_at) / n)
-            self._then = Pace(self._cooled_at, 1.0, 0.0, n, share)
+            every = _LOOKS * n if recipe.is_iterated else n
+            share = recipe.share((max_steps - self._cooled_at) / every)
+            self._then = Pace(self._cooled_at, 1.0, 0.0, every, share)
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         if step < self._cooled_at or self.pace == self._then:
@@ -416,9 +405,9 @@ class Clock(Pacer):
     reheated half the way, as often as that happens, and cool to where they froze.
     """
 
-    def __init__(self, recipe: Recipe, max_seconds: float, begun: float = 0.0):
+    def __init__(self, recipe: Recipe, max_seconds: float):
         super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
-        self.recipe, self._max_seconds, self._begun = recipe, max_seconds, begun
+        self.recipe, self._max_seconds = recipe, max_seconds
         self._now, self._is_reheated = ClockNotes(), False
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
@@ -427,18 +416,17 @@ class Clock(Pacer):
         if before is None:
             left = max(self._max_seconds - seconds, 0.0)
             self._now = now._replace(cooled_by=seconds + _SAFETY * recipe.cooled * left)
-            self.pace = pace._replace(done=max(pace.done, self._begun))
-            return self._begun > 0
+            return False
         if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
         done, until = min(now.until, pace.done + made * pace.per_step), now.until
         left = max(now.cooled_by - seconds, 0.0)
-        is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > self._begun
+        is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
         has_time = left > _LEAST_TIME * self._max_seconds
         self._is_reheated = is_frozen and has_time and not recipe.recombines
         if self._is_reheated:
-            until, done = done, (self._begun + done) / 2
+            until, done = done, done / 2
         per_step = (until - done) / max(made / took * left, 1.0)
 
         # A recombination comes when as many steps as the pace says have been made.
@@ -555,10 +543,8 @@ def plan_annealing(
         coldest = ingredients.temperatures[1]
         ingredients = ingredients._replace(temperatures=(coldest, coldest))
         recipe = recipe._replace(cooled=0.0) if recipe.recombines else recipe
-    has_size, timer = recipe.recombines or recipe.colder is not None, options.timer
-    n = int(problem.n) if has_size else 0
-    begun = recipe.begun(ingredients.temperatures, n, timer)
-    pacer = pacer_of(recipe, n, timer, begun)
+    n = int(problem.n) if recipe.recombines else 0
+    pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
     steering = Steering(recipe, ingredients, pacer, options.callback)
     return Run(

@@ -41,10 +41,10 @@ from jaxopt_search.problems.tsp import build, candidates, paths, traced
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP, Ends
 from jaxopt_search.results import StackedResult, Status
-from jaxopt_search.searches import LocalSearch, TabuSearch, tabu_search
+from jaxopt_search.searches import TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, pacer_of
-from jaxopt_search.types import Exchange, Problem, Solution
+from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 _AT_ONCE = 2**26  # numbers in memory
 _BLOCK_ON_CPU = 64  # instances
@@ -100,7 +100,7 @@ class Tours(NamedTuple):
             return problem, ingredients, None
         return problem, ingredients, tours_through(points, key, self.num_searches, num_cities)
 
-    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[LocalSearch, Exchange]:
+    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[Search, Exchange]:
         """Returns the search and the exchange, at a pace."""
         return ingredients.at_pace(self.recipe, pace)
 
@@ -139,10 +139,11 @@ class Stack(NamedTuple):
       sizes: entries of a solution of each.
       own: maps the number of an instance and its solution on the device to the user's.
       in_full: maps costs on the device, [B], to the user's.
-      cost: maps the number of an instance and its solution to the exact cost.
+      costs: maps a solution of each instance to their exact costs.
       picture: maps the number of an instance and the user's solution to what draws it on axes.
       pacer: sets the pace of all.
-      moves_per_step: that one search of each instance price together.
+      moves_per_step: that one search of each instance price together; None for as many as the
+        search says of each.
       is_trivial: whether all solutions of each cost the same.
     """
 
@@ -151,15 +152,11 @@ class Stack(NamedTuple):
     sizes: Sequence[int]
     own: Callable[[int, np.ndarray], np.ndarray]
     in_full: Callable[[np.ndarray], np.ndarray]
-    cost: Callable[[int, np.ndarray], int | float]
+    costs: Callable[[Sequence[np.ndarray]], list[int | float]]
     picture: Callable[[int, np.ndarray], Callable[[Any], Any]]
     pacer: Pacer
-    moves_per_step: int
+    moves_per_step: int | None
     is_trivial: bool
-
-    def costs(self, solutions: Sequence[np.ndarray]) -> list[int | float]:
-        """Returns the exact cost of a solution of each instance."""
-        return [self.cost(i, solution) for i, solution in enumerate(solutions)]
 
 
 def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
@@ -236,6 +233,8 @@ class _Runs:
             self.blocks = [start(random.as_key(key), *own) for own in pairs]
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
+        each = search.evaluations_per_step
+        self._moves: int = stack.moves_per_step or size * each(one.problem)
         self.choice = stepping.choose("auto", self._team.own[0], one.problem, search)
         how = {"kind": stack.kind, "implementation": self.choice.implementation}
         self._are_real = self._split(numbers < size)
@@ -337,7 +336,7 @@ class _Runs:
             success=status != Status.INTERRUPTED and (self.step > 0 or stack.is_trivial),
             status=status,
             nit=self.step,
-            nfev=self.step * stack.kind.num_searches * stack.moves_per_step,
+            nfev=self.step * stack.kind.num_searches * self._moves,
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
             env=environment(self._team.devices) | {"implementation": str(self.choice)},
@@ -398,8 +397,10 @@ def advance_all(
             return lax.cond(is_real, advance, lambda run: run, run)
 
         return lax.map(advance_real, (runs, are_real))
-    # Under `vmap` an exchange is made, if for nothing, wherever there may be one.
     apart = jax.vmap(functools.partial(advance, exchanges=False))
+    if kind.num_searches == 1:  # there is nobody to learn from
+        return apart(runs)
+    # Under `vmap` an exchange is made, if for nothing, wherever there may be one.
     return lax.cond(jnp.asarray(pace.every < MAX_INT32), jax.vmap(advance), apart, runs)
 
 
@@ -426,25 +427,28 @@ def stack_of_tours(
       recipe: of the annealing.
     """
     begin = Ends(paths.check_city("start", start, min(map(len, points))), is_path=False)
-    first, place = zip(*map(candidates.places, points), strict=True)
+    are_different, all_of = _of_each(_all_differ, points), functools.cache(np.arange)
+    first, place = zip(
+        *(
+            (all_of(len(each)),) * 2 if is_different else candidates.places(each)
+            for each, is_different in zip(points, are_different, strict=True)
+        ),
+        strict=True,
+    )
     places = [each[rows] for each, rows in zip(points, first, strict=True)]
-    near, left_out = zip(*map(build.drawn_near, places), strict=True)
-    sizes = list(map(len, places))
+    near, left_out = zip(*_of_each(build.drawn_near, places), strict=True)
+    sizes, largest = list(map(len, places)), list(_of_each(build.diameters, near))
     most = max(sizes)
     if most <= _TRIVIAL:
         options.timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
-    units = np.array([tour_unit(len(each), build.diameters(each).item()) for each in near], float)
+    units = np.array(list(map(tour_unit, sizes, map(float, largest))))
 
     def through_cities(i: int, tour: np.ndarray) -> np.ndarray:
         """Returns the tour of cities, [n] int32, that passes their places as `tour` does."""
         order = np.argsort(tour[: sizes[i]])
         return begin(np.argsort(order[place[i]], kind="stable").astype(np.int32))
-
-    def length(i: int, tour: np.ndarray) -> float:
-        placed = points[i][tour]
-        return np.hypot(*(placed - np.roll(placed, -1, axis=0)).T).sum().item()
 
     return Stack(
         kind=Tours(recipe, room),
@@ -452,10 +456,10 @@ def stack_of_tours(
         sizes=list(map(len, points)),
         own=through_cities,
         in_full=lambda lengths: lengths * units + np.array(left_out),
-        cost=length,
+        costs=lambda tours: [length.item() for length in _of_each(_length, _placed(points, tours))],
         picture=functools.partial(_tour_drawn, points),
         pacer=pacer_of(recipe, most, options.timer),
-        moves_per_step=len(points) * recipe.moves_per_search,
+        moves_per_step=None,
         is_trivial=most <= _TRIVIAL,
     )
 
@@ -478,12 +482,44 @@ def stack_of_paths(
         sizes=list(map(len, points)),
         own=lambda i, tour: problems[i].host.own(tour[: sizes[i]]),
         in_full=functools.partial(_in_full, problems),
-        cost=lambda i, path: paths.length(matrices[i], path),
+        costs=lambda found: list(map(paths.length, matrices, found)),
         picture=functools.partial(_drawn, problems),
         pacer=pacer_of(recipe, max(sizes), options.timer),
-        moves_per_step=len(points) * recipe.moves_per_search,
+        moves_per_step=None,
         is_trivial=max(sizes) <= _TRIVIAL,
     )
+
+
+def _of_each(fn: Callable[[np.ndarray], Any], arrays: Sequence[np.ndarray]) -> list[Any]:
+    """Returns `fn` of each array, computed for all of one shape at once, by their leading axis.
+
+    Args:
+      fn: returns an array, or a tuple of some.
+    """
+    found: list[Any] = [None] * len(arrays)
+    shapes = [each.shape for each in arrays]
+    for shape in dict.fromkeys(shapes):
+        numbers = [i for i, own in enumerate(shapes) if own == shape]
+        results = fn(np.stack([arrays[i] for i in numbers]))
+        each = zip(*results, strict=True) if isinstance(results, tuple) else results
+        for i, result in zip(numbers, each, strict=True):
+            found[i] = result
+    return found
+
+
+def _all_differ(points: np.ndarray) -> np.ndarray:
+    """Returns whether all places of an instance differ, of coordinates [..., n, 2]."""
+    return np.asarray(np.diff(np.sort(points @ (1, 1j), axis=-1)).all(axis=-1))
+
+
+def _placed(points: Sequence[np.ndarray], tours: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Returns the coordinates of each instance in the order of its tour."""
+    return [each[tour] for each, tour in zip(points, tours, strict=True)]
+
+
+def _length(placed: np.ndarray) -> np.ndarray:
+    """Returns the lengths of closed tours through coordinates [..., n, 2]."""
+    return np.hypot(*np.moveaxis(placed - np.roll(placed, -1, axis=-2), -1, 0)).sum(axis=-1)
 
 
 def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
@@ -504,13 +540,15 @@ def _tour_drawn(points: list[np.ndarray], i: int, tour: np.ndarray) -> Callable[
 def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Cities:
     """Returns places as the devices get them, each instance in a unit of its own."""
 
-    def place(each: np.ndarray, unit: float) -> np.ndarray:
-        own = each / unit
-        own = (own - build.middle(own)).astype(np.float32)
-        return np.concatenate([own, np.repeat(own[:1], room - len(own), axis=0)])
+    def place(own: np.ndarray) -> np.ndarray:
+        """Returns places [..., room, 2]."""
+        own = (own - build.middle(own)[..., None, :]).astype(np.float32)
+        behind = np.repeat(own[..., :1, :], room - own.shape[-2], axis=-2)
+        return np.concatenate([own, behind], axis=-2)
 
-    places = np.stack(list(map(place, points, units.tolist())))
-    return _Cities(places, np.array(list(map(len, points)), np.int32))
+    places = _of_each(place, [each / unit for each, unit in zip(points, units, strict=True)])
+    sizes = np.array(list(map(len, points)), np.int32)
+    return _Cities(np.stack(places), sizes)
 
 
 def stack_of_assignments(
@@ -533,7 +571,7 @@ def stack_of_assignments(
         sizes=sizes,
         own=lambda i, assignment: assignment[: sizes[i]],
         in_full=functools.partial(_in_full, problems),
-        cost=lambda i, assignment: problems[i].host.cost(assignment),
+        costs=lambda found: [one.host.cost(x) for one, x in zip(problems, found, strict=True)],
         picture=functools.partial(_drawn, problems),
         pacer=Pacer(Pace(0, 1.0, 0.0, every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),

@@ -1,6 +1,7 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from typing import Any, Literal
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxopt_search.backends import random, runs_kernels
+from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
@@ -17,7 +19,13 @@ from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import memory
-from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import (
+    Devices,
+    for_device,
+    host_driver,
+    is_cpu,
+    refuse_tracers,
+)
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
@@ -43,56 +51,55 @@ from jaxopt_search.solvers.anneal import (
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
 from jaxopt_search.types import Exchange
 
-_SYMMETRIC_TSP_ON_CPU = Recipe(
-    hottest=0.5,
-    coldest=0.03,
-    num_searches=128,
-    moves_per_search=8,
-    num_candidates=12,
-    cooled=0.5,
-    recombining=0.75,
-    starts="constructed",
-    colder=0.2,
-)
 _SYMMETRIC_TSP = Recipe(
-    hottest=2.5,
-    coldest=0.04,
+    hottest=0.8,
+    coldest=0.2,
     num_searches=2112,
-    moves_per_search=32,
-    choose="first",
-    num_candidates=16,
+    num_candidates=6,
     cooled=0.3,
-    recombining=0.9,
+    recombining=0.75,
     check_every=1000,
+    is_iterated=True,
+)
+# On a CPU an exchange tells less, and fewer searches have the time to come down.
+_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
+    num_searches=128, cooled=0.5, check_every=None, starts="constructed"
 )
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
-_SYMMETRIC_TSP_BY_XLA = _SYMMETRIC_TSP_ON_CPU._replace(
+_SYMMETRIC_TSP_BY_XLA = Recipe(
+    hottest=2.5,
+    coldest=0.04,
     num_searches=512,
     moves_per_search=128,
     choose="first",
+    num_candidates=16,
+    cooled=0.3,
     recombining=0.5,
     check_every=100,
-    colder=None,
 )
-# Tours should fit into the cache of the GPU; a program per multiprocessor is the least.
+# Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
+# not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-# On a CPU, searches times squared cities that can be cooled within about ten seconds.
-_COOLED_ON_CPU, _LEAST_SEARCHES_ON_CPU = 2e8, 16
-# Of several instances, seconds that a search needs for each city to cool and recombine on a core.
-_SECONDS_OF_A_SEARCH = 25e-6
+# On a CPU, the fewest searches, cities for each, and seconds that each needs for a city.
+_LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SECONDS_OF_A_SEARCH = 16, 16, 50e-6
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
-_STACKED_TSP_ON_CPU = _SYMMETRIC_TSP_ON_CPU._replace(num_searches=16, num_candidates=8, colder=None)
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=10, recombining=0.75)
+# Of several instances, each has one search of its own or, if there are as many as a GPU of 132
+# multiprocessors runs at once, or a core has these seconds for a city, enough to recombine well.
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5)
+_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, check_every=None, starts="constructed")
+_FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 _ASYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=2.0, coldest=0.04, num_searches=16, moves_per_search=12, num_candidates=8
 )
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
 
 
-def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
-    """Returns how `solve_tsp` anneals n cities on a device, or one of a platform."""
+def tsp_recipe(
+    is_symmetric: bool, device: jax.Device | str, n: int, max_seconds: float | None = None
+) -> Recipe:
+    """Returns how `solve_tsp` searches n cities on a device, or one of a platform."""
     is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
@@ -100,14 +107,18 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
         return recipe if is_fused else recipe._replace(check_every=None)
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
-        most = _COOLED_ON_CPU / n**2
+        in_time = (max_seconds or math.inf) / (_SECONDS_OF_A_SEARCH * n)
+        most = min(n / _CITIES_OF_A_SEARCH, in_time)
     else:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
-    return recipe._replace(num_searches=num_searches)
+    recipe = recipe._replace(num_searches=num_searches)
+    if num_searches == _LEAST_SEARCHES and recipe.is_iterated:
+        recipe = recipe._replace(starts="constructed")
+    return recipe
 
 
 @host_driver
@@ -124,7 +135,6 @@ def solve_tsp(
     max_steps: int | None = None,
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
     state: RunState | None = None,
     exchange: Exchange | None = None,
@@ -172,8 +182,6 @@ def solve_tsp(
         of an instance for which that is proven. None to continue up to the limit.
       num_searches: searches side by side, of B instances for each; None for a number that suits the
         devices.
-      moves_per_search: moves priced per search and step; None for the number that was measured to
-        serve best.
       initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
         as without it; a single search starts only there. Not of several instances.
       state: the `Result.state` of an earlier call on the same instance, to be continued at the
@@ -223,11 +231,11 @@ def solve_tsp(
             points = stack_of_coords(data)
             if num_searches is None and options.resume is not None:
                 num_searches = checkpoints.note_in(options.resume, "num_searches")
-            elif num_searches is None and is_cpu(device):
-                recipe = recipe._replace(num_searches=_searches_in_time(points, options))
-            recipe = chosen(recipe, num_searches, moves_per_search)
+            elif num_searches is None:
+                num_searches = _searches_of_each(recipe, points, options)
+            recipe = chosen(recipe, num_searches, None)
             if recipe.num_searches == 1:  # there is nobody to recombine with
-                recipe = recipe._replace(cooled=1.0)
+                recipe = recipe._replace(cooled=1.0, resample_every=MAX_INT32)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 if end is not None:
                     stack = stack_of_paths(points, start, end, recipe, options)
@@ -241,8 +249,10 @@ def solve_tsp(
                 problem = paths.with_ends(problem, start, end)
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
-            recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-            recipe = chosen(recipe, num_searches, moves_per_search, options.devices)
+            recipe = tsp_recipe(
+                problem.is_symmetric, device, padded.capacity, options.timer.max_seconds
+            )
+            recipe = chosen(recipe, num_searches, None, options.devices)
             num = recipe.num_searches
             memory.check_tours(int(problem.n), num, num, [device])
             near = None
@@ -259,16 +269,15 @@ def solve_tsp(
     return result if closed is None else paths.counted(result, closed)
 
 
-def _searches_in_time(points: list[np.ndarray], options: RunOptions) -> int:
-    """Returns how many searches of each instance the time is long enough for, a power of two.
-
-    A few that cool end better than many that do not.
-    """
-    most, num_searches = _STACKED_TSP_ON_CPU.num_searches, 1
-    each = sum(map(len, points)) * _SECONDS_OF_A_SEARCH / len(options.devices)
-    while num_searches < most and 2 * num_searches * each <= (options.timer.max_seconds or np.inf):
-        num_searches *= 2
-    return num_searches
+def _searches_of_each(recipe: Recipe, points: list[np.ndarray], options: RunOptions) -> int:
+    """Returns how many searches each of several instances has: one, or some that recombine."""
+    most, device, num_devices = recipe.num_searches, options.devices[0], len(options.devices)
+    if is_cpu(device):
+        seconds = (options.timer.max_seconds or math.inf) * num_devices
+        has_time = seconds >= _SECONDS_TO_RECOMBINE * sum(map(len, points))
+        return most if has_time else 1
+    at_once = num_devices * for_device(_SEARCHES_AT_ONCE, device) // len(points)
+    return min(at_once, most) if at_once >= _FEWEST_TO_RECOMBINE else 1
 
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:

@@ -132,7 +132,7 @@ def test_a_cooling_ends_in_time_and_recombinations_take_their_share_of_the_rest(
 
 def test_a_clock_that_sees_no_cooling():
     """A run that begins cold makes a chunk of steps only: what others take longer shows by it."""
-    clock = Clock(RECOMBINED, 20, 1.0)
+    clock = Clock(RECOMBINED._replace(cooled=0.0), 20)
     clock.note(0, 0.0)
     for step in range(50, 400, 50):
         clock.note(step, 0.01 * step)
@@ -196,34 +196,13 @@ def test_a_run_of_steps_recombines_from_a_step_on():
     assert count.note(300, 1.0) and count.pace.every == 70
     assert count.pace.share == 0.5
     assert not count.note(310, 1.0)
+    iterated = StepCount(RECOMBINED._replace(is_iterated=True), 70, 1000)
+    assert iterated.note(300, 1.0) and iterated.pace.every == 700
     long = StepCount(RECOMBINED, 70, 100_000)
     assert long.note(30_000, 1.0) and long.pace.share == pytest.approx(0.01)
     resampled = StepCount(RESAMPLED, 70, 1000)
     assert resampled.pace.every == RESAMPLED.resample_every
     assert not resampled.note(1000, 1.0)
-
-
-COLDER = RECOMBINED._replace(colder=0.5)
-SHORT = {"seconds": Timer(None, 0.5), "steps": Timer(10_000)}  # of 100 cities
-LONG = {"seconds": Timer(None, 1.0), "steps": Timer(20_000)}
-
-
-@pytest.mark.parametrize("by", SHORT)
-def test_a_short_run_begins_colder(by):
-    """At `colder` in place of the hottest; the rest of the cooling takes all of its time."""
-    temperatures = 40.0, 4.0
-    assert COLDER.begun(temperatures, 100, LONG[by]) == 0
-    assert RECOMBINED.begun(temperatures, 100, SHORT[by]) == 0
-    assert COLDER.begun((3.0, 3.0), 100, SHORT[by]) == 0  # nothing to cool
-    begun = COLDER.begun(temperatures, 100, SHORT[by])
-    pacer = pacer_of(COLDER, 100, SHORT[by], begun)
-    pacer.note(0, 0.0)
-    assert float(cooling(*temperatures, pacer.pace).start) == pytest.approx(20.0, rel=1e-5)
-    if by == "seconds":
-        while pacer.pace.done < 1:
-            step, seconds = pacer.notes()["last"]
-            pacer.note(step + 50, seconds + 0.0025)
-        assert 0.25 < pacer.notes()["last"][1] / 0.5 < 0.35
 
 
 def test_a_clock_goes_on_where_it_was():

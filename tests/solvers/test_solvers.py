@@ -122,14 +122,14 @@ def test_no_result_is_worse_than_the_constructed_one(solver):
     problem = js.qap(FLOW, DISTANCE) if solver.func is js.solve_qap else js.tsp(DISTANCE)
     if solver is SOLVERS["cities"]:
         problem = js.tsp_from_coords(POINTS)
-        built = constructed_tour(problem, candidates.neighbors(problem, 12, "spread"))
+        built = constructed_tour(problem, candidates.neighbors(problem, 6, "spread"))
     elif solver is SOLVERS["one way"]:
         built = constructed_tour(problem, None)
     else:
         built = constructed_assignment(problem)
     none, some = (solver(**QUICK | {"max_steps": steps}) for steps in (0, 40))
     assert some.fun <= none.fun <= none.costs[0] == problem.host.cost(built)
-    assert len({tuple(found) for found in none.solutions.tolist()}) == 4
+    assert len({tuple(found) for found in none.solutions.tolist()}) >= 3
 
 
 @both

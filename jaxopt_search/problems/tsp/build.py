@@ -389,14 +389,14 @@ def tsp_from_coords(
     else:
         bounds.check_tour_deltas(_longest(points, metric))
     is_exact = metric != "EUCLID"
-    near, left_out = (points, 0) if is_exact else drawn_near(points)
+    near, left_out = (points, np.zeros(())) if is_exact else drawn_near(points)
     unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(near).item())
     places = near / unit
     host = Original(
         cost=CoordsLength(points, metric),
         check=functools.partial(permutation.check, len(points)),
         unit=unit,
-        offset=left_out / unit if left_out else 0,
+        offset=left_out.item() / unit if left_out else 0,
         best_known=best_known,
         coords=points / unit,
         note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
@@ -456,25 +456,32 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
 
 
 def middle(points: np.ndarray) -> np.ndarray:
-    """Returns the medians of coordinates [n, 2] along both axes, [2]; the upper one of two."""
-    return np.sort(points, axis=0)[len(points) // 2]
+    """Returns the medians of coordinates [..., n, 2] along both axes; the upper one of two."""
+    half = points.shape[-2] // 2
+    return np.partition(points, half, axis=-2)[..., half, :]
 
 
-def drawn_near(points: np.ndarray) -> tuple[np.ndarray, float]:
+def drawn_near(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
 
     The distances of one city very far from all others would drown those between the others. Drawn
     nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of their
     own distances.
+
+    Args:
+      points: [..., n, 2].
     """
-    away = points - middle(points)
-    distance = np.hypot(*away.T)
-    far, most = distance.argmax(), _FAR * np.sort(distance)[-2:][0]
-    if len(points) < 4 or not 0 < most < distance[far]:
-        return points, 0.0
-    near = points.copy()
-    near[far] -= (1 - most / distance[far]) * away[far]
-    return near, 2 * float(distance[far] - most)
+    away = points - middle(points)[..., None, :]
+    distance = np.hypot(*np.moveaxis(away, -1, 0))
+    others = -min(2, points.shape[-2])
+    most = _FAR * np.partition(distance, others, axis=-1)[..., others]
+    far, largest = distance.argmax(axis=-1)[..., None], distance.max(axis=-1)
+    is_far = (most > 0) & (most < largest) & (points.shape[-2] > 3)
+    left_out = np.where(is_far, largest - most, 0.0)
+    share = np.divide(left_out, largest, out=np.zeros_like(left_out), where=is_far)
+    nearer = share[..., None, None] * np.take_along_axis(away, far[..., None], axis=-2)
+    is_it = np.arange(points.shape[-2]) == far
+    return np.where(is_it[..., None], points - nearer, points), 2 * left_out
 
 
 def _longest(points: np.ndarray, metric: str) -> float:

@@ -62,10 +62,12 @@ def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Args:
       table: [n, n] distances or [n, 2] coordinates; where a city is follows from its row.
     """
-    number_of: dict[bytes, int] = {}
-    rows = table + table.dtype.type(0)  # which makes -0 the same as 0
-    place = np.array([number_of.setdefault(row.tobytes(), len(number_of)) for row in rows])
-    return np.unique(place, return_index=True)[1], place
+    rows = np.ascontiguousarray(table + table.dtype.type(0))  # which makes -0 the same as 0
+    as_one = rows.view(np.dtype((np.void, rows[:1].nbytes))).ravel()
+    _, first, group = np.unique(as_one, return_index=True, return_inverse=True)
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.sort(first), rank[group.ravel()]
 
 
 def _of_places(table: np.ndarray, num: int, kind: Kind, by_matrix: bool) -> np.ndarray:

@@ -89,8 +89,8 @@ def is_on_device_only(problem: TSP) -> bool:
 def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:
     """Returns candidates of each city, [capacity, K] int32, as `candidates.neighbors` does.
 
-    They are spread by distances alone. Where there are fewer other cities, the city stands for the
-    rest.
+    They are spread by distances alone, and the nearest come first. Where there are fewer other
+    cities, the city stands for the rest.
 
     Args:
       num_candidates: K at most; n - 1 if there are fewer other cities.
@@ -126,7 +126,8 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:
             return covers.at[other].set(_CHOSEN), jnp.where(least < _CHOSEN, other, city)
 
         covers = jnp.where(is_other, jnp.int32(0), _CHOSEN)
-        return lax.scan(choose, covers, None, length=num)[1]
+        chosen = lax.scan(choose, covers, None, length=num)[1]
+        return chosen[jnp.argsort(away[chosen])]
 
     return jax.vmap(of)(cities)
 
