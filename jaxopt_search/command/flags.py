@@ -33,6 +33,14 @@ examples:
   jaxopt-search queens 8 --plot board.png
   jaxopt-search queens 1000 --count 100 --seconds 20 --out placements.npy --json
   jaxopt-search queens 200 --count 1000000 --seconds 36000 --checkpoint night.npz --resume"""
+_ABOUT_LABELS = """\
+Cities are uniform in the unit square; a line holds x y x y ... output i j ... i, from 1.
+
+examples:
+  jaxopt-search labels --cities 50 --number 1000 --out tsp50.txt
+  jaxopt-search labels --cities 100 --number 1000000 --out tsp100.txt --resume
+
+exit status: 0 success, 2 bad input, 130 Ctrl-C, with what is written so far"""
 _ABOUT_DOCTOR = """\
 examples:
   jaxopt-search doctor
@@ -76,6 +84,14 @@ _OF_QUEENS = [
     ("--count", "count", int, 1, "different placements (default: 1)"),
     ("--out", "out", pathlib.Path, None, ".txt or .csv (a placement a line) or .npy"),
 ]
+_OF_LABELS = [
+    ("--cities", "cities", int, 100, "of each instance (default: 100)"),
+    ("--number", "number", int, 1000, "instances (default: 1000)"),
+    ("--out", "out", pathlib.Path, None, "the file"),
+    ("--at-once", "at_once", int, None, "instances (default: 4096 on a GPU, 256 on CPUs)"),
+    ("--steps", "max_steps", int, None, "looks at a city (default: 2000 for each city)"),
+    ("--resume", "resume", bool, False, "behind what the file holds, if it is there"),
+]
 _OF_RUNS = [
     ("--seconds", "max_seconds", number, None, "of search (default: 10 without --steps)"),
     ("--steps", "max_steps", int, None, "most steps of each search"),
@@ -97,6 +113,7 @@ _OF_BOTH = [
     ("--quiet", "quiet", bool, False, "neither summary nor progress"),
     ("--no-cache", "no_cache", bool, False, "keep no compiled programs"),
 ]
+_SHOWN = "progress", "quiet", "no_cache"
 OPTIONS = tuple(name for _, name, *_ in _OF_RUNS)
 """Those flags that solvers take, by the solvers' names."""
 OF_TOURS = "start", "end", "forbidden"
@@ -121,15 +138,18 @@ def parser() -> argparse.ArgumentParser:
     found = _Parser(prog=PROGRAM, description=about, epilog=_ABOUT, **layout)
     found.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = found.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    runs, of_labels = _OF_RUNS + _OF_BOTH, ("key", "num_searches", "devices", *_SHOWN)
+    labels = _OF_LABELS + [flag for flag in runs if flag[1] in of_labels]
     for name, about, more, given, flags in (
         ("solve", "Solves a TSP or a QAP that is in a file.", _ABOUT_SOLVE, "file", _OF_SOLVE),
         ("queens", "Places queens that do not attack.", _ABOUT_QUEENS, "n", _OF_QUEENS),
+        ("labels", "Writes many small TSPs with good tours to a file.", _ABOUT_LABELS, "", labels),
         ("doctor", "Tells what runs here: versions, devices, the cache.", _ABOUT_DOCTOR, "", []),
     ):
         command = commands.add_parser(name, help=about, description=about, epilog=more, **layout)
         if given:
             command.add_argument(given, metavar=given.upper(), type=int if given == "n" else str)
-        for flag, dest, kind, default, text in flags + _OF_RUNS + _OF_BOTH if given else []:
+        for flag, dest, kind, default, text in flags + (runs if given else []):
             takes: dict[str, Any] = {"type": kind, "metavar": _METAVARS.get(kind, "WORD")}
             if kind is bool:
                 takes = {"action": "store_true"}

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         tell()  # flushes the text of `--help`
     try:
-        name = "doctor" if args.command == "doctor" else "solve"
+        name = "solve" if args.command == "queens" else args.command
         with held_back():  # libraries that are being imported make other errors of Ctrl-C
             command = importlib.import_module(f"jaxopt_search.command.{name}")
         return command.run(args)

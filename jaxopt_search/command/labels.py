@@ -1,0 +1,110 @@
+"""`jaxopt-search labels`: many instances with good tours in a file, to learn from."""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import BinaryIO
+
+import jax
+import numpy as np
+
+import jaxopt_search as js
+from jaxopt_search.checks import check_count
+from jaxopt_search.command import starts
+from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
+from jaxopt_search.datasets.labels import label_line, labels_of
+from jaxopt_search.engine.devices import find_devices, is_cpu
+
+_STEPS = 2000  # for each city
+_ON_GPU, _ON_CPU = 4096, 256  # instances at once
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the file, some instances at a time; returns the exit status.
+
+    Raises:
+      ValueError, OSError: for bad input, before the search.
+    """
+    cities = check_count("--cities", args.cities, 1)
+    number, seed = check_count("--number", args.number), check_count("--seed", args.key, 0)
+    steps = args.max_steps or _STEPS * cities
+    if args.out is None:
+        raise ValueError("--out is missing, expected the path of a file")
+    with _opened(args.out, args.resume, cities, seed) as (file, done):
+        starts.use_machine(args)
+        at_once = args.at_once or (_ON_CPU if is_cpu(find_devices(args.devices)[0]) else _ON_GPU)
+        is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
+        began, before = time.monotonic(), done
+        written: Future[None] = Future()
+        written.set_result(None)
+        with ThreadPoolExecutor(1) as writer:
+            try:
+                while done < number:
+                    points = _points(cities, seed, done, min(at_once, number - done))
+                    options = {"num_searches": args.num_searches or 1, "devices": args.devices}
+                    options |= {"start": 0, "max_steps": steps}
+                    key = jax.random.fold_in(jax.random.key(seed), done)
+                    result = js.solve_tsp(points, key, **options)
+                    written.result()  # so that an error of writing ends the command
+                    if result.status.name == "INTERRUPTED":
+                        raise KeyboardInterrupt
+                    written = writer.submit(_write, file, points, result.x)
+                    done += len(points)
+                    rate = (done - before) / (time.monotonic() - began)
+                    if is_watched:
+                        left = (number - done) / rate
+                        say(f"{done:,} of {number:,}, {rate:,.0f} a second, {left:,.0f} s left")
+            except KeyboardInterrupt:
+                written.result()
+                say(f"interrupted; {args.out} holds {done:,} of {number:,}; go on with --resume")
+                return INTERRUPTED
+            written.result()
+    if not args.quiet:
+        tell(f"wrote       {number:,} tours of {cities} cities to {args.out}")
+    return SUCCESS
+
+
+@contextlib.contextmanager
+def _opened(
+    path: pathlib.Path, is_resumed: bool, cities: int, seed: int
+) -> Iterator[tuple[BinaryIO, int]]:
+    """Opens a file behind the lines that it holds, and yields how many they are.
+
+    Raises:
+      ValueError: if they are of other instances.
+      FileExistsError: if there is a file, without `--resume`.
+    """
+    if not is_resumed or not path.exists():
+        with open(path, "xb") as file:
+            yield file, 0
+        return
+    with open(path, "r+b") as file:
+        done, last, end = 0, b"", 0
+        for line in file:
+            if line.endswith(b"\n"):  # the last one may be cut off
+                done, last, end = done + 1, line, end + len(line)
+        if done:
+            (points,), _ = labels_of([last.decode("ascii", "replace")], f"{path}, its last line")
+            if not np.array_equal(points, _points(cities, seed, done - 1, 1)[0]):
+                given = f"--cities {cities} --seed {seed}"
+                raise ValueError(f"--out {path}: line {done} is not of {given}")
+        file.truncate(end)
+        file.seek(end)
+        yield file, done
+
+
+def _points(cities: int, seed: int, first: int, number: int) -> np.ndarray:
+    """Returns uniform places in the unit square, [number, cities, 2], from an instance on."""
+    each = (np.random.default_rng([seed, i]) for i in range(first, first + number))
+    return np.stack([generator.random((cities, 2)) for generator in each])
+
+
+def _write(file: BinaryIO, points: np.ndarray, tours: np.ndarray) -> None:
+    file.write("".join(f"{line}\n" for line in map(label_line, points, tours)).encode())
+    file.flush()
+    os.fsync(file.fileno())
