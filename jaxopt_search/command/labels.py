@@ -7,7 +7,7 @@ import pathlib
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 import jax
@@ -21,7 +21,7 @@ from jaxopt_search.datasets.labels import label_line, labels_of
 from jaxopt_search.engine.devices import find_devices, is_cpu
 
 _STEPS = 2000  # for each city
-_ON_GPU, _ON_CPU = 4096, 256  # instances at once
+_ON_GPU, _ON_CPU = 8192, 256  # instances at once
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,39 +30,38 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError, OSError: for bad input, before the search.
     """
-    cities = check_count("--cities", args.cities, 1)
-    number, seed = check_count("--number", args.number), check_count("--seed", args.key, 0)
-    steps = args.max_steps or _STEPS * cities
+    cities, number = check_count("--cities", args.cities), check_count("--number", args.number)
+    seed, steps = check_count("--seed", args.key, 0), args.max_steps
     if args.out is None:
         raise ValueError("--out is missing, expected the path of a file")
-    with _opened(args.out, args.resume, cities, seed) as (file, done):
-        starts.use_machine(args)
-        at_once = args.at_once or (_ON_CPU if is_cpu(find_devices(args.devices)[0]) else _ON_GPU)
-        is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
-        began, before = time.monotonic(), done
-        written: Future[None] = Future()
-        written.set_result(None)
+    starts.use_machine(args)
+    at_once = _ON_CPU if is_cpu(find_devices(args.devices)[0]) else _ON_GPU
+    if args.at_once is not None:
+        at_once = check_count("--at-once", args.at_once)
+    options = {"num_searches": args.num_searches or 1, "devices": args.devices, "start": 0}
+    options["max_steps"] = _STEPS * cities if steps is None else steps
+    is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
+
+    with _opened(args.out, args.resume, cities, seed) as (file, first):
+        done, at_once, began = first, min(at_once, number - first), time.monotonic()
         with ThreadPoolExecutor(1) as writer:
-            try:
-                while done < number:
-                    points = _points(cities, seed, done, min(at_once, number - done))
-                    options = {"num_searches": args.num_searches or 1, "devices": args.devices}
-                    options |= {"start": 0, "max_steps": steps}
-                    key = jax.random.fold_in(jax.random.key(seed), done)
-                    result = js.solve_tsp(points, key, **options)
-                    written.result()  # so that an error of writing ends the command
-                    if result.status.name == "INTERRUPTED":
-                        raise KeyboardInterrupt
-                    written = writer.submit(_write, file, points, result.x)
-                    done += len(points)
-                    rate = (done - before) / (time.monotonic() - began)
-                    if is_watched:
-                        left = (number - done) / rate
-                        say(f"{done:,} of {number:,}, {rate:,.0f} a second, {left:,.0f} s left")
-            except KeyboardInterrupt:
-                written.result()
-                say(f"interrupted; {args.out} holds {done:,} of {number:,}; go on with --resume")
-                return INTERRUPTED
+            written = writer.submit(lambda: None)
+            while done < number:
+                # The last ones are as many, too: all share one program.
+                points = _points(cities, seed, done, at_once)
+                key = jax.random.fold_in(jax.random.key(seed), done)
+                result = js.solve_tsp(points, key, **options)
+                written.result()  # what went wrong in writing
+                if result.status.name == "INTERRUPTED":
+                    say(f"interrupted; {args.out} holds {done:,} of {number:,}: see --resume")
+                    return INTERRUPTED
+                wanted = min(at_once, number - done)
+                written = writer.submit(_write, file, points[:wanted], result.x[:wanted])
+                done += wanted
+                if is_watched:
+                    rate = (done - first) / (time.monotonic() - began)
+                    left = (number - done) / rate
+                    say(f"{done:,} of {number:,}, {rate:,.0f} a second, {left:,.0f} s left")
             written.result()
     if not args.quiet:
         tell(f"wrote       {number:,} tours of {cities} cities to {args.out}")

@@ -299,6 +299,27 @@ def test_output_that_nobody_takes(monkeypatch):
         assert process.stderr.read() == ""
 
 
+def test_labels_are_written_and_continued(tmp_path, capsys):
+    """A file that is cut off in a line goes on there, with the same instances; no other does."""
+    path, short = tmp_path / "labels.txt", ("--cities", 7, "--steps", 200, "--no-cache")
+    command = ("labels", *short, "--devices", 1, "--out", path)
+    assert called(*command, "--number", 5, "--at-once", 2) == 0
+    assert capsys.readouterr().out == f"wrote       5 tours of 7 cities to {path}\n"
+    points, tours = js.datasets.load_labels(path)
+    assert [tour[0] for tour in tours] == [0] * 5
+    expected = np.random.default_rng([0, 3]).random((7, 2))
+    np.testing.assert_array_equal(points[3], expected)
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    assert called(*command, "--number", 5) == 2
+    assert "file exists" in refusal(capsys)
+    assert called(*command, "--number", 5, "--resume", "--seed", 1) == 2
+    assert "line 2 is not of --cities 7 --seed 1" in refusal(capsys)
+    assert called(*command, "--number", 5, "--resume", "--quiet") == 0
+    again, _ = js.datasets.load_labels(path)
+    np.testing.assert_array_equal(again, points)
+
+
 def test_ctrl_c_keeps_the_best_so_far(file, tmp_path):
     """The status is that of shells, and what was found is written and shown.
 

@@ -1,0 +1,43 @@
+"""Files of cities with tours: they are read as they were written, and nothing else is."""
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+from jaxopt_search.datasets.labels import label_line
+
+LINE = "0.5 0.25 0.0 1.0 1.0 0.0 output 2 1 3 2"
+
+
+def test_lines_are_read_as_they_were_written(tmp_path):
+    """Of different sizes, with all digits."""
+    rng, path = np.random.default_rng(0), tmp_path / "labels.txt"
+    points = [rng.standard_normal((n, 2)) * 10.0**n for n in (1, 4, 9)]
+    tours = [rng.permutation(n).astype(np.int32) for n in (1, 4, 9)]
+    path.write_text("".join(f"{label_line(*pair)}\n" for pair in zip(points, tours, strict=True)))
+    found = js.datasets.load_labels(path)
+    for some, others in zip(found, (points, tours), strict=True):
+        for one, other in zip(some, others, strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (LINE.replace(" output 2 1 3 2", ""), "expected finite coordinates, 'output' and a tour"),
+        (LINE.replace("0.5 ", ""), "expected finite coordinates"),
+        (LINE.replace("0.5", "nan"), "expected finite coordinates"),
+        (LINE.replace("0.5", "a"), "could not convert"),
+        (LINE[:-2], "expected a closed tour of the 3 cities, from 1"),
+        (LINE.replace("2 1 3 2", "2 3 3 2"), "expected a closed tour"),
+        (LINE.replace("2 1 3 2", "1 0 2 1"), "expected a closed tour"),
+        ("", "expected finite coordinates"),
+    ],
+)
+def test_what_is_no_label_is_refused(line, reason, tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text(f"{LINE}\n{line}\n")
+    with pytest.raises(js.InstanceFormatError, match=r"labels\.txt, line 2: ") as caught:
+        js.datasets.load_labels(path)
+    assert reason in str(caught.value)
