@@ -147,7 +147,7 @@ plt.show()
 # ## Compare runs
 #
 # `js.plotting.plot_convergence` draws the course of several runs; with `best_known`, how far they
-# are above it. `solve_tsp` starts at constructed tours, and combines those that it anneals.
+# are above it. `solve_tsp` starts at constructed tours, and combines those that it finds.
 
 # %%
 ax = js.plotting.plot_convergence(

@@ -143,16 +143,18 @@ class TrajectorySearch(Search):
         return self.remember(state._replace(representation=representation, cost=cost))
 
     def refresh(self, problem: Problem, state: Any) -> Any:
-        hood, solution = self.neighborhood, self.current(problem, state)
-        representation = state.representation
+        representation, cost = self.anew(problem, state.representation)
+        best_cost = cost_of(problem, self.neighborhood.solution(problem, state.best))
+        state = state._replace(representation=representation, cost=cost, best_cost=best_cost)
+        return self.look(problem, self.remember(state))
+
+    def anew(self, problem: Problem, representation: Representation) -> tuple[Representation, Cost]:
+        """Returns a representation and its cost without what roundings have added up to."""
+        hood = self.neighborhood
+        solution = hood.solution(problem, hood.snapshot(representation))
         if floats.any_in(representation):  # integers do not drift
             representation = hood.init(problem, solution)
-        state = state._replace(
-            representation=representation,
-            cost=cost_of(problem, solution),
-            best_cost=cost_of(problem, hood.solution(problem, state.best)),
-        )
-        return self.look(problem, self.remember(state))
+        return representation, cost_of(problem, solution)
 
 
 class Found(NamedTuple):

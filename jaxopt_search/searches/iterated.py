@@ -42,7 +42,7 @@ class Queue(NamedTuple):
     Attributes:
       behind: [N] int32, which element comes next; `_LAST` behind the last one, and `_ABSENT` of
         elements that are not in the queue.
-      first: [] int32; -1 if it is empty.
+      first: [] int32; negative if it is empty.
       last: [] int32.
     """
 
@@ -113,6 +113,12 @@ class IteratedLocalSearch(TrajectorySearch):
         """Returns the state that begins a descent from its current solution."""
         home, home_cost = state.representation, state.cost
         return state._replace(home=home, home_cost=home_cost, queue=self._everywhere(problem))
+
+    def refresh(self, problem: Problem, state: IteratedState) -> IteratedState:
+        """Returns the state with costs computed again; its descent goes on, and its home stays."""
+        refreshed = super().refresh(problem, state)
+        home, home_cost = self.anew(problem, state.home)
+        return refreshed._replace(home=home, home_cost=home_cost, queue=state.queue)
 
     def step(
         self, stream: Stream, control: Any, problem: Problem, state: IteratedState

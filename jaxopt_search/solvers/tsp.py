@@ -14,7 +14,7 @@ from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
@@ -62,9 +62,7 @@ _SYMMETRIC_TSP = Recipe(
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
-_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
-    num_searches=128, cooled=0.5, check_every=None, starts="constructed"
-)
+_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(num_searches=128, cooled=0.5, check_every=None)
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
 _SYMMETRIC_TSP_BY_XLA = Recipe(
@@ -81,12 +79,14 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
 # not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-# On a CPU, the fewest searches, cities for each, and seconds that each needs for a city.
-_LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SECONDS_OF_A_SEARCH = 16, 16, 50e-6
+# On a CPU, the fewest searches, cities for each, and seconds that each needs for a city. With fewer
+# seconds or steps for each city than these, random tours do not come down.
+_LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SECONDS_OF_A_SEARCH = 16, 8, 50e-6
+_SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
-# Of several instances, each has one search of its own or, if there are as many as a GPU of 132
-# multiprocessors runs at once, or a core has these seconds for a city, enough to recombine well.
+# Each of several instances has one search, or enough to recombine well: if a GPU, of 132
+# multiprocessors, runs so many at once, or if a core has these seconds for each city.
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5)
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, check_every=None, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
@@ -97,9 +97,13 @@ _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every
 
 
 def tsp_recipe(
-    is_symmetric: bool, device: jax.Device | str, n: int, max_seconds: float | None = None
+    is_symmetric: bool, device: jax.Device | str, n: int, timer: Timer | None = None
 ) -> Recipe:
-    """Returns how `solve_tsp` searches n cities on a device, or one of a platform."""
+    """Returns how `solve_tsp` searches n cities on a device, or one of a platform.
+
+    Args:
+      timer: with the limits; None for none.
+    """
     is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
@@ -107,18 +111,19 @@ def tsp_recipe(
         return recipe if is_fused else recipe._replace(check_every=None)
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
-        in_time = (max_seconds or math.inf) / (_SECONDS_OF_A_SEARCH * n)
-        most = min(n / _CITIES_OF_A_SEARCH, in_time)
+        steps, seconds = (timer and timer.max_steps), (timer and timer.max_seconds) or math.inf
+        most = min(n / _CITIES_OF_A_SEARCH, seconds / (_SECONDS_OF_A_SEARCH * n))
+        has_time = seconds >= _SECONDS_FROM_RANDOM * n
+        is_short = not has_time or (steps is not None and steps < _STEPS_FROM_RANDOM * n)
     else:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
+        is_short = is_fused and most < 2 * least
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
-    recipe = recipe._replace(num_searches=num_searches)
-    if num_searches == _LEAST_SEARCHES and recipe.is_iterated:
-        recipe = recipe._replace(starts="constructed")
-    return recipe
+    starts: Literal["random", "constructed"] = "constructed" if is_short else "random"
+    return recipe._replace(num_searches=num_searches, starts=starts)
 
 
 @host_driver
@@ -146,14 +151,15 @@ def solve_tsp(
     devices: Devices = "all",
     show_progress: bool = False,
 ) -> Result | Any:
-    """Returns a short tour: many are annealed by 2-opt and Or-opt, and then recombined.
+    """Returns a short tour: by iterated local search many times at once, and by recombination.
 
-    Each search cools by itself for the first part of the run: the first one from a good tour that
-    is constructed on the host, so that no result is worse than that, and the others from random
-    tours, or on CPUs from constructed ones, too. From then on it continues, again and again, from a
-    child of its best tour and another one's, by edge assembly (`edge_assembly`), and anneals at the
-    lowest temperature in between. The longer the run still is, the less a child takes of the other
-    tour.
+    Each search kicks its tour, descends by 2-opt and Or-opt, and goes back unless the new tour
+    passes, as a move does in annealing (`iterated_local_search`). It cools by itself for the first
+    part of the run: the first one from a good tour that is constructed on the host, so that no
+    result is worse than that, and the others from random tours or, where the time is short, from
+    constructed ones. From then on it continues, again and again, from a child of its best tour and
+    another one's, by edge assembly (`edge_assembly`), and searches at the lowest temperature in
+    between. The longer the run still is, the less a child takes of the other tour.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
@@ -249,9 +255,7 @@ def solve_tsp(
                 problem = paths.with_ends(problem, start, end)
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
-            recipe = tsp_recipe(
-                problem.is_symmetric, device, padded.capacity, options.timer.max_seconds
-            )
+            recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity, options.timer)
             recipe = chosen(recipe, num_searches, None, options.devices)
             num = recipe.num_searches
             memory.check_tours(int(problem.n), num, num, [device])

@@ -170,6 +170,25 @@ def test_the_course_is_that_of_a_slow_reference(case):
     assert len(homes) > 1
 
 
+def test_a_refresh_lets_a_descent_go_on():
+    """With float costs: the queue and the home stay, and costs are those of the solutions."""
+    points = np.random.default_rng(0).random((12, 2))
+    problem = js.tsp_from_coords(points)
+    search = js.iterated_local_search(js.two_opt(problem, num_candidates=6), js.DoubleBridge(4))
+    state = search.init(problem, problem.init(jax.random.key(1)))
+    step, i = jax.jit(search.step), 0
+    while i < 40 or (state.home.city == state.representation.city).all():
+        state, _ = step(stream_at(i), None, problem, state)
+        i += 1
+    off = state._replace(cost=state.cost + 1, home_cost=state.home_cost + 2, best_cost=jnp.inf)
+    found = search.refresh(problem, off)
+    for name in ("cost", "home_cost"):
+        np.testing.assert_allclose(getattr(found, name), getattr(state, name), rtol=1e-6)
+    np.testing.assert_array_equal(found.home.city, state.home.city)
+    np.testing.assert_array_equal(found.queue.behind, state.queue.behind)
+    assert found.best_cost <= found.cost
+
+
 def test_an_empty_neighborhood_ends_no_run():
     """Of one city and of two there is no move: whatever is looked at, nothing changes."""
     for n in (1, 3):
