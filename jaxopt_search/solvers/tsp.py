@@ -62,7 +62,9 @@ _SYMMETRIC_TSP = Recipe(
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
-_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(num_searches=128, cooled=0.5, check_every=None)
+_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
+    num_searches=128, cooled=0.5, check_every=None, starts="constructed"
+)
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
 _SYMMETRIC_TSP_BY_XLA = Recipe(
@@ -79,9 +81,9 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
 # not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-# On a CPU, the fewest searches, cities for each, and seconds that each needs for a city. With fewer
-# seconds or steps for each city than these, random tours do not come down.
-_LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SECONDS_OF_A_SEARCH = 16, 8, 50e-6
+# On a CPU, the fewest searches, cities for each, and searches times squared cities that come down
+# within about ten seconds. With fewer seconds or steps for each city than these, no random tour does.
+_LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU = 16, 16, 2e8
 _SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
@@ -96,14 +98,8 @@ _ASYMMETRIC_TSP_ON_CPU = Recipe(
 _ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
 
 
-def tsp_recipe(
-    is_symmetric: bool, device: jax.Device | str, n: int, timer: Timer | None = None
-) -> Recipe:
-    """Returns how `solve_tsp` searches n cities on a device, or one of a platform.
-
-    Args:
-      timer: with the limits; None for none.
-    """
+def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
+    """Returns how `solve_tsp` searches n cities on a device, or one of a platform."""
     is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
@@ -111,19 +107,16 @@ def tsp_recipe(
         return recipe if is_fused else recipe._replace(check_every=None)
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
-        steps, seconds = (timer and timer.max_steps), (timer and timer.max_seconds) or math.inf
-        most = min(n / _CITIES_OF_A_SEARCH, seconds / (_SECONDS_OF_A_SEARCH * n))
-        has_time = seconds >= _SECONDS_FROM_RANDOM * n
-        is_short = not has_time or (steps is not None and steps < _STEPS_FROM_RANDOM * n)
+        most = min(n / _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU / n**2)
     else:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
-        is_short = is_fused and most < 2 * least
+        if is_fused and most < 2 * least:
+            recipe = recipe._replace(starts="constructed")
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
-    starts: Literal["random", "constructed"] = "constructed" if is_short else "random"
-    return recipe._replace(num_searches=num_searches, starts=starts)
+    return recipe._replace(num_searches=num_searches)
 
 
 @host_driver
@@ -255,7 +248,7 @@ def solve_tsp(
                 problem = paths.with_ends(problem, start, end)
             # All that is compiled depends on the capacity only: instances of many sizes share it.
             padded = problem if problem.num_entries is not None else problem.padded()
-            recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity, options.timer)
+            recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
             recipe = chosen(recipe, num_searches, None, options.devices)
             num = recipe.num_searches
             memory.check_tours(int(problem.n), num, num, [device])
@@ -264,7 +257,7 @@ def solve_tsp(
                 near = candidates.neighbors(problem, recipe.num_candidates, "spread")
             ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
             if state is options.resume is None:
-                tours = _tours(problem, recipe, key, near, options.timer.max_seconds)
+                tours = _tours(problem, recipe, key, near, options.timer)
                 initial = starts_with(problem, initial, tours, num)
             given = {"initial": initial, "state": state, "target": target}
             planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
@@ -299,22 +292,29 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
 
 
 def _tours(
-    problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, max_seconds: float | None
+    problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, timer: Timer
 ) -> LateStarts:
-    """Returns tours to start from, good ones: whatever happens, the result is as good.
+    """Returns tours to start from, the first one good: whatever happens, the result is as good.
 
-    Of one, the other searches start at random.
+    Of one, the other searches start at random. Where there is time they do so in any case: random
+    tours recombine better.
     """
     num, starts = recipe.num_searches, problem.host.starts
     if near is None and starts is not None:
         return LateStarts(num, lambda: starts(problem, num))
     if near is None or (recipe.starts != "constructed" and starts is None):
         return LateStarts(1, lambda: constructed_tour(problem, near)[None])
-    words = random.as_key(key)
-    num_tours = min(_num_tours(len(near), max_seconds or DEFAULT_SECONDS), num)
+    words, n, seconds = random.as_key(key), len(near), timer.max_seconds
+    num_tours = min(_num_tours(n, seconds or DEFAULT_SECONDS), num)
+    has_time = seconds is None or seconds >= _SECONDS_FROM_RANDOM * n
+    has_time &= timer.max_steps is None or timer.max_steps >= _STEPS_FROM_RANDOM * n
 
     def build() -> np.ndarray:
         generator = np.random.default_rng([int(words.first), int(words.second)])
+        if has_time and starts is None and num > 1:
+            others = np.tile(np.arange(n, dtype=np.int32), (num - 1, 1))
+            first = constructed_tour(problem, near)[None]
+            return np.concatenate([first, generator.permuted(others, axis=1)])
         tours = constructed_tours(problem, near, generator, num_tours)
         return tours[np.arange(num) % num_tours]
 
