@@ -82,7 +82,7 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 # not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, the fewest searches, cities for each, and searches times squared cities that come down
-# within about ten seconds. With fewer seconds or steps for each city than these, no random tour does.
+# within about ten seconds. Random tours need so many seconds or steps for each city.
 _LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU = 16, 16, 2e8
 _SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
