@@ -39,6 +39,14 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     Raises:
       InstanceFormatError: with the line, for what is no instance with a closed tour of all cities.
       ValueError, OSError: if it is no file that can be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.txt")
+      >>> _ = path.write_text("0.5 0.25 0 1 1 0 output 2 1 3 2\\n")
+      >>> points, tours = load_labels(path)
+      >>> points[0].tolist(), tours[0].tolist()
+      ([[0.5, 0.25], [0.0, 1.0], [1.0, 0.0]], [1, 0, 2])
     """
     check_regular(path)
     with open(path, encoding="ascii", errors="replace") as file:
