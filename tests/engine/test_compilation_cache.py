@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import functools
+import pathlib
 import subprocess
 import sys
 
@@ -180,7 +181,7 @@ def test_what_comes_from_the_cache_is_not_kept_whole(tmp_path, counts):
         assert keep_anew(8) == 17
     assert counts["cache_hits"] == 1
     assert not files(tmp_path, ".program")
-    for path in tmp_path.iterdir():
+    for path in filter(pathlib.Path.is_file, tmp_path.iterdir()):  # XLA on a GPU has folders, too
         path.unlink()
     assert [keep_anew(8), keep_anew(8)] == [17, 17]  # now from the file
     assert len(files(tmp_path, ".program")) == counts["cache_hits"] == 1
