@@ -88,7 +88,7 @@ _OF_LABELS = [
     ("--cities", "cities", int, 100, "of each instance (default: 100)"),
     ("--number", "number", int, 1000, "instances (default: 1000)"),
     ("--out", "out", pathlib.Path, None, "the file"),
-    ("--at-once", "at_once", int, None, "instances (default: 4096 on a GPU, 256 on CPUs)"),
+    ("--at-once", "at_once", int, None, "instances (default: 8192 on a GPU, 256 on CPUs)"),
     ("--steps", "max_steps", int, None, "looks at a city (default: 2000 for each city)"),
     ("--resume", "resume", bool, False, "behind what the file holds, if it is there"),
 ]

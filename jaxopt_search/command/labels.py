@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError, OSError: for bad input, before the search.
     """
-    cities, number = check_count("--cities", args.cities), check_count("--number", args.number)
+    cities, number = check_count("--cities", args.cities, 2), check_count("--number", args.number)
     seed, steps = check_count("--seed", args.key, 0), args.max_steps
     if args.out is None:
         raise ValueError("--out is missing, expected the path of a file")
@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     at_once = _ON_CPU if is_cpu(find_devices(args.devices)[0]) else _ON_GPU
     if args.at_once is not None:
         at_once = check_count("--at-once", args.at_once)
-    options = {"num_searches": args.num_searches or 1, "devices": args.devices, "start": 0}
+    num_searches = 1 if args.num_searches is None else check_count("--searches", args.num_searches)
+    options = {"num_searches": num_searches, "devices": args.devices, "start": 0}
     options["max_steps"] = _STEPS * cities if steps is None else steps
     is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
 
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
                     say(f"{done:,} of {number:,}, {rate:,.0f} a second, {left:,.0f} s left")
             written.result()
     if not args.quiet:
-        tell(f"wrote       {number:,} tours of {cities} cities to {args.out}")
+        tell(f"wrote       {done:,} tours of {cities} cities to {args.out}")
     return SUCCESS
 
 

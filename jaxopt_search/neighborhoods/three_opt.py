@@ -110,6 +110,8 @@ class ThreeOpt(PathExchanges):
 class DoubleBridge(PathExchanges):
     """Exchanges of two short neighboring paths anywhere in a tour: kicks of a local search.
 
+    Three edges change, as in most codes that call it a double bridge; the original changes four.
+
     Martin, Otto, Felten, "Large-step Markov chains for the traveling salesman problem", 1991; kept
     short as in Applegate, Cook, Rohe, "Chained Lin-Kernighan for large traveling salesman
     problems", 2003. For symmetric distances or others.
