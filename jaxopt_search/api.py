@@ -59,6 +59,7 @@ from jaxopt_search.searches.schedules import geometric as geometric
 from jaxopt_search.solvers.anneal import anneal as anneal
 from jaxopt_search.solvers.qap import solve_qap as solve_qap
 from jaxopt_search.solvers.queens import solve_nqueens as solve_nqueens
+from jaxopt_search.solvers.regional import regional_search as regional_search
 from jaxopt_search.solvers.tsp import solve_tsp as solve_tsp
 from jaxopt_search.solvers.warm_up import warm_up as warm_up
 from jaxopt_search.types import ByElement as ByElement

@@ -115,6 +115,7 @@ def resumed(make: Callable[[], Any], make_search: Callable[[Any], Any], **option
 
 
 COOLING = js.geometric(300.0, 0.95, 20)
+COMPUTED: Any = {"metric": "EUC_2D", "storage": "coordinates"}
 
 
 def annealing(neighborhood: Any, temperature: Any = 20.0, **options: Any) -> Any:
@@ -130,6 +131,14 @@ def iterated_tours(problem: Any) -> Any:
     rule = js.acceptance.metropolis(500.0)
     moves, kick = js.two_opt(problem, num_candidates=7), js.DoubleBridge(9)
     return js.iterated_local_search(moves, kick, acceptance=rule)
+
+
+def regional(way: str, devices: int) -> Any:
+    """Returns a regional search of few tours, which runs its regions in some way by itself."""
+    problem = js.tsp_from_coords(np.random.default_rng(0).integers(0, 999, (90, 2)), **COMPUTED)
+    search = js.regional_search(problem, 0.3, looks=4, num_regions=3, implementation=way)
+    steps = {"num_searches": 3, "max_steps": 3, "devices": devices}
+    return found_by(js.solve(problem, search, 7, **steps))
 
 
 def fixed(search: Any) -> Callable[[Any], Any]:
@@ -204,6 +213,7 @@ CASES = [
     Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),
     Case("2-opt", solved(cities, two_opt)),
     Case("iterated tours", solved(cities, iterated_tours, max_steps=2000)),
+    Case("regional", regional, ALL, (3,)),
     Case("iterated assignments", solved(plan, fixed(js.iterated_local_search(js.SwapTable())))),
     Case("2-opt best of 4", solved(tour, annealing(js.two_opt, 9.0, moves_per_search=4))),
     Case("delta swap", solved(plan, annealing(js.DeltaSwap(), 99.0, moves_per_search=3))),

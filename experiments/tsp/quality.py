@@ -2,10 +2,13 @@
 
     python -m experiments.tsp.quality
     python -m experiments.tsp.quality --instances paper --seconds 1,10 --seeds 10 --out q.jsonl
+    python -m experiments.tsp.quality --instances uniform-1000000 --seconds 30 --seeds 1
     python -m experiments.tsp.quality --report q.jsonl
 
 Each run is one call of `js.solve_tsp` with its defaults, a seed and `max_seconds`. "paper" stands
-for the 20 instances of the PSPM paper. How runs are measured:
+for the 20 instances of the PSPM paper, and "uniform-" with a number for this many random cities,
+whose gap is to the length that is expected of the shortest tour (Johnson, McGeoch, "Experimental
+analysis of heuristics for the STSP", 2002). How runs are measured:
 
 - Limits are seconds of search. What compiles is called before; the seconds of that first call are
   a field of their own.
@@ -23,6 +26,7 @@ take another file.
 """
 
 import argparse
+import dataclasses
 import itertools
 import math
 import sys
@@ -47,6 +51,7 @@ from jaxopt_search.solvers import tsp
 NEAR = 0.001
 """The gap to which times are shown, next to the times to the optimum."""
 _WARM_SECONDS = 0.5
+_UNIFORM, _CONSTANT = "uniform-", 0.7124  # of the expected length
 
 Records = list[dict[str, Any]]
 
@@ -236,7 +241,12 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
     Raises:
       ValueError, FileNotFoundError: if instances or devices cannot be had.
     """
-    instances = peers_tsp.instances(_names(args.instances), args.data)
+    names = _names(args.instances)
+    uniform = [name for name in names or () if name.startswith(_UNIFORM)]
+    instances = list(map(uniform_instance, uniform))
+    if names is None or len(names) > len(uniform):
+        others = None if names is None else [name for name in names if name not in uniform]
+        instances += peers_tsp.instances(others, args.data)
     for instance in instances:
         if instance.best_known is None:
             print(f"{instance.name} is left out: no best known cost is on record")
@@ -246,6 +256,18 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
         seeds=range(args.seeds),
         devices=find_devices(args.devices),
     )
+
+
+def uniform_instance(name: str) -> TSPInstance:
+    """Returns random cities, with the expected length of the shortest tour as the best known.
+
+    Raises:
+      ValueError: if the name does not end in a number.
+    """
+    n = int(name.removeprefix(_UNIFORM))
+    expected = round(_CONSTANT * 1_000_000 * math.sqrt(n) * (1 + 0.33 / n))
+    instance = js.datasets.uniform_tsp(n, seed=0)
+    return dataclasses.replace(instance, name=name, best_known=expected)
 
 
 def _names(words: Sequence[str] | None) -> list[str] | None:
@@ -262,7 +284,7 @@ def parser() -> argparse.ArgumentParser:
         description="The gap of solve_tsp to the optimum, over instances and seeds.",
     )
     add = flags.add_argument
-    names = "names, or paper (default: two generated ones)"
+    names = "names, paper, or such as uniform-100000 (default: two generated ones)"
     add("--instances", type=flag_types.words, help=names)
     add("--seconds", type=flag_types.limits, default=[2.0], help="limits, such as 1,10")
     add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")

@@ -31,7 +31,8 @@ from jaxopt_search.types import ByElement, null_delta
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
 
-_KINDS = 4 * MAX_SEGMENT  # of moves that join a city to a candidate
+KINDS = 4 * MAX_SEGMENT
+"""Of moves that join a city to a candidate."""
 
 
 class EdgeMove(NamedTuple):
@@ -83,7 +84,7 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         return _joining(n, at, near_at, length, is_before, is_end)
 
     def num_moves_of(self, problem: TSP) -> int:
-        return self.pairs.size // problem.capacity * _KINDS
+        return self.pairs.size // problem.capacity * KINDS
 
     def promising(self, problem: TSP, representation: ArrayTour, element: jax.Array) -> jax.Array:
         """Returns the number of moves to candidates up to the last one that is near enough.
@@ -100,17 +101,17 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         before, behind = (away(load(representation.city, each)) for each in around)
         rank = jnp.minimum(lane, self._num_candidates(n) - 1)
         is_near = away(self._candidate(n, element, rank)) < jnp.maximum(before, behind)
-        return _KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
+        return KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
 
     def moves_of(
         self, problem: TSP, representation: ArrayTour, element: jax.Array, number: jax.Array
     ) -> tuple[EdgeMove, jax.Array]:
         """Returns the moves that join a city to one of its candidates, all kinds for each."""
-        n, rank = problem.n, lax.div(number, jnp.int32(_KINDS))
+        n, rank = problem.n, lax.div(number, jnp.int32(KINDS))
         near = self._candidate(n, element, jnp.minimum(rank, self._num_candidates(n) - 1))
         at, near_at = load(representation.position, element), load(representation.position, near)
         # Two of 2-opt, two with each city alone, and four with each longer segment.
-        kind = number - rank * _KINDS
+        kind = number - rank * KINDS
         length = jnp.where(kind < 4, kind >> 1, (kind >> 2) + 1)
         is_end = (kind >= 4) & ((kind & 2) != 0)
         move = _joining(n, at, near_at, length, (kind & 1) != 0, is_end)

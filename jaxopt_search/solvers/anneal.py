@@ -526,7 +526,7 @@ def refuse_for_several(target: Any, **options: Any) -> None:
 def plan_annealing(
     problem: Any,
     recipe: Recipe,
-    ingredients: Ingredients,
+    ingredients: Any,
     options: RunOptions,
     key: Any,
     *,
@@ -536,6 +536,7 @@ def plan_annealing(
     """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
+      ingredients: `Ingredients`, or what has `temperatures` and `at_pace` as these.
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
       settings: further arguments of `Run`.
     """
@@ -564,7 +565,7 @@ class Steering(NamedTuple):
     """Keeps the pace of an annealing: a callback of `solve`, which asks the user's own."""
 
     recipe: Recipe
-    ingredients: Ingredients
+    ingredients: Any
     pacer: Pacer
     callback: Callable[[Report], Any] | None
 

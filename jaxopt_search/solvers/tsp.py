@@ -48,6 +48,7 @@ from jaxopt_search.solvers.anneal import (
     refuse_for_several,
     starts_with,
 )
+from jaxopt_search.solvers.regional import plan_regional
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
 from jaxopt_search.types import Exchange
 
@@ -92,6 +93,8 @@ _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5)
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, check_every=None, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
+# The most cities that are searched as a whole, and not in regions.
+_MOST_ON_GPU, _MOST_ON_CPU = 40_000, 8_000
 _ASYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=2.0, coldest=0.04, num_searches=16, moves_per_search=12, num_candidates=8
 )
@@ -117,6 +120,12 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     while num_searches > least and num_searches > most:
         num_searches //= 2
     return recipe._replace(num_searches=num_searches)
+
+
+def is_large(problem: TSP, device: jax.Device) -> bool:
+    """Returns whether regional search is what suits an instance best, on a device."""
+    most = _MOST_ON_CPU if is_cpu(device) else _MOST_ON_GPU
+    return problem.coords is not None and problem.num_entries is None and problem.capacity > most
 
 
 @host_driver
@@ -158,6 +167,10 @@ def solve_tsp(
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
     asymmetric instance is annealed by 3-opt moves that keep the direction (`three_opt`), as the
     searches are resampled (`resample`); its constructed tour comes from assignment problems.
+
+    More cities by their coordinates than 8000 on a CPU or 40,000 on a GPU are one tour for each
+    device, from a space-filling curve, which is searched in many regions at once
+    (`regional_search`) and cools likewise. A step is then one of all regions.
 
     Args:
       data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
@@ -246,21 +259,28 @@ def solve_tsp(
             if start is not None or end is not None:
                 closed = problem if end is not None else None
                 problem = paths.with_ends(problem, start, end)
-            # All that is compiled depends on the capacity only: instances of many sizes share it.
-            padded = problem if problem.num_entries is not None else problem.padded()
-            recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-            recipe = chosen(recipe, num_searches, None, options.devices)
-            num = recipe.num_searches
-            memory.check_tours(int(problem.n), num, num, [device])
-            near = None
-            if problem.is_symmetric:
-                near = candidates.neighbors(problem, recipe.num_candidates, "spread")
-            ingredients = _ingredients(problem, padded, recipe, near)._replace(exchange=exchange)
-            if state is options.resume is None:
-                tours = _tours(problem, recipe, key, near, options.timer)
-                initial = starts_with(problem, initial, tours, num)
-            given = {"initial": initial, "state": state, "target": target}
-            planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
+            given = {"state": state, "target": target}
+            if is_large(problem, device):
+                given |= {"num_searches": num_searches, "initial": initial, "exchange": exchange}
+                planned = plan_regional(problem, options, key, **given)
+            else:
+                # All that is compiled depends on the capacity only: instances of many sizes share
+                # it.
+                padded = problem if problem.num_entries is not None else problem.padded()
+                recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
+                recipe = chosen(recipe, num_searches, None, options.devices)
+                num = recipe.num_searches
+                memory.check_tours(int(problem.n), num, num, [device])
+                near = None
+                if problem.is_symmetric:
+                    near = candidates.neighbors(problem, recipe.num_candidates, "spread")
+                ingredients = _ingredients(problem, padded, recipe, near)
+                ingredients = ingredients._replace(exchange=exchange)
+                if state is options.resume is None:
+                    tours = _tours(problem, recipe, key, near, options.timer)
+                    initial = starts_with(problem, initial, tours, num)
+                given |= {"initial": initial}
+                planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
             run = functools.partial(execute, planned)
     result: Any = run()
     return result if closed is None else paths.counted(result, closed)

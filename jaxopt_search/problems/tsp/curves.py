@@ -82,13 +82,27 @@ def tours_through(
     """
     index = lax.iota(jnp.uint32, num_tours)
     keys = jax.vmap(random.start_key, in_axes=(None, 0))(key, index)
+    return jax.vmap(tour_through, in_axes=(None, 0, None))(cells_of(points), keys, num_cities)
+
+
+def cells_of(points: jax.Array) -> jax.Array:
+    """Returns the places of [n, 2] float32 points on a grid, int32 below 2**15."""
     from_low = points - points.min(axis=0, keepdims=True)
-    cells = (from_low * floats.power_of_two(_CELL_BITS, from_low.max())).astype(jnp.int32)
-    return jax.vmap(_tour_through, in_axes=(None, 0, None))(cells, keys, num_cities)
+    return (from_low * floats.power_of_two(_CELL_BITS, from_low.max())).astype(jnp.int32)
 
 
-def _tour_through(cells: jax.Array, key: jax.Array, num_cities: jax.Array | None) -> jax.Array:
-    """Returns a tour through [capacity, 2] int32 places below 2**15; by integers, never rounded."""
+def tour_through(
+    cells: jax.Array, key: jax.Array, num_cities: jax.Array | None = None
+) -> jax.Array:
+    """Returns a tour along a curve, turned and shifted at random, [capacity] int32.
+
+    By integers, so that it is never rounded.
+
+    Args:
+      cells: [capacity, 2] int32, as `cells_of` returns them.
+      key: typed.
+      num_cities: as in `tours_through`.
+    """
     turn, *shift = permutation.words(key, 3)[0]
     angle = (turn >> jnp.uint32(32 - _TURN_BITS)).astype(jnp.int32)
     cosines = jnp.asarray(_COSINES)

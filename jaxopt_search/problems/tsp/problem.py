@@ -33,6 +33,19 @@ MAX_DISTANCE = 1_300_000
 """Distances up to here are rounded exactly on the device, in int32."""
 
 
+class Ties(NamedTuple):
+    """Pairs of cities that are to stay neighbors, whatever the distance between them.
+
+    Attributes:
+      number: [capacity] int32; two cities are tied if their numbers differ by 1.
+      worth: [] by how much shorter a tour counts for each pair of neighbors that are tied, of the
+        dtype of distances.
+    """
+
+    number: jax.Array
+    worth: jax.Array
+
+
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP(padding.SizedProblem):
@@ -44,6 +57,7 @@ class TSP(padding.SizedProblem):
       coords: [capacity] coordinates, float32 for the metric `"EUCLID"`, else whole numbers, packed
         if all are below 2**16; None with a matrix.
       num_entries: [] int32 the number of cities, if there is room for more (see `padding`).
+      ties: cities that are to stay neighbors, of a part of another instance; None for none.
       capacity: the length of solutions: the number of cities, or more.
       metric: `"MATRIX"`, or the rule that gives distances from coordinates.
       is_symmetric: whether all distances are the same in both directions.
@@ -54,6 +68,7 @@ class TSP(padding.SizedProblem):
     matrix: jax.Array | None = dataclasses.field(default=None, repr=False)
     coords: Pairs | None = dataclasses.field(default=None, repr=False)
     num_entries: jax.Array | None = None
+    ties: Ties | None = None
     capacity: int = static()
     metric: str = static()
     is_symmetric: bool = static()
@@ -170,10 +185,15 @@ class TSP(padding.SizedProblem):
         Args:
           city: int32, any shape.
         """
-        return city if self.coords is None else load_pair(self.coords, city)
+        place = city if self.coords is None else load_pair(self.coords, city)
+        return place if self.ties is None else (place, load(self.ties.number, city))
 
     def between(self, a: Place, b: Place) -> jax.Array:
         """Returns the distances from cities at places to others, as `distance`; portable."""
+        if self.ties is not None:
+            (a, number), (b, other) = a, b
+            distance = dataclasses.replace(self, ties=None).between(a, b)
+            return jnp.where(jnp.abs(number - other) == 1, -self.ties.worth, distance)
         if self.matrix is not None:
             return load(self.matrix, a * self.n + b)
         (ax, ay), (bx, by) = a, b

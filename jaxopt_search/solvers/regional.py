@@ -1,0 +1,332 @@
+"""Regional search: iterated local search in many regions of one large tour at once.
+
+Each step cuts the tour anew (`problems.tsp.regions`), searches all regions side by side, and puts
+the tour together again.
+"""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxopt_search.backends import Implementation, floats, random, runs_kernels
+from jaxopt_search.backends.memory import Pairs, load_pair
+from jaxopt_search.checks import check_count, check_suits, int32
+from jaxopt_search.driver.options import RunOptions
+from jaxopt_search.driver.run import Run
+from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.engine import loop, starting, stepping
+from jaxopt_search.engine.devices import default_device, for_device, is_cpu
+from jaxopt_search.engine.state import make_rules
+from jaxopt_search.neighborhoods.three_opt import DoubleBridge
+from jaxopt_search.neighborhoods.two_opt import KINDS, from_candidates
+from jaxopt_search.problems.host import ON_DEVICE
+from jaxopt_search.problems.tsp import curves, regions, traced
+from jaxopt_search.problems.tsp.problem import TSP, Ties
+from jaxopt_search.pytrees import pytree, static
+from jaxopt_search.searches import iterated_local_search
+from jaxopt_search.searches.acceptance import metropolis
+from jaxopt_search.searches.schedules import Schedule, as_schedule
+from jaxopt_search.solvers.anneal import (
+    Pace,
+    Recipe,
+    chosen,
+    cooling,
+    plan_annealing,
+    starts_with,
+)
+from jaxopt_search.types import Exchange, Info, Search, Stream
+
+RECIPE = Recipe(hottest=0.27, coldest=0.07, num_searches=1, check_every=1)
+"""Of `solve_tsp` for large instances, with temperatures as in `regional_search`."""
+_LOOKS = 50
+# Cities of a region: on a GPU the fewest, and the most that leave room for several in the shared
+# memory of a multiprocessor; as many regions as run at once, between these. On a CPU, one size.
+_FEWEST, _MOST, _REGIONS_AT_ONCE, _ON_CPU = 128, 1000, 1056, 256
+_LEAST = 8
+_NUM_CANDIDATES, _COUNTED = 5, 3
+_TIE = 4  # times as long as the longest edge counts a tie
+_MOST_WORTH = 2**30  # of all ties of a region
+_AT_ONCE = 2**26  # distances in memory
+_WARP = 32
+
+
+class RegionalState(NamedTuple):
+    """The state of a regional search: a tour, the best one, [n] int32, and their lengths, []."""
+
+    tour: jax.Array
+    cost: jax.Array
+    best: jax.Array
+    best_cost: jax.Array
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RegionalSearch(Search):
+    """Build it with `regional_search`."""
+
+    schedule: Schedule
+    looks: jax.Array
+    num_regions: int = static()
+    implementation: Implementation = static()
+
+    space = "permutation"
+    draws = (1, 2)
+    check_every = 1
+
+    def init(self, problem: TSP, solution: jax.Array) -> RegionalState:
+        cost = problem.device_cost(solution)
+        return RegionalState(solution, cost, solution, cost)
+
+    def control(self, step: jax.Array) -> jax.Array:
+        return self.schedule(step)
+
+    def step(
+        self, stream: Stream, control: jax.Array, problem: TSP, state: RegionalState
+    ) -> tuple[RegionalState, Info]:
+        """Searches all regions of a tour that is cut at random, and puts it together."""
+        key = random.Key(*stream.words(jnp.uint32(0), 2))
+        # Several tours one after the other: each of them keeps a device busy.
+        improve = jax.custom_batching.sequential_vmap(self._improve)
+        tour, cost = improve(key, control, problem, state.tour)
+        is_better = cost < state.best_cost
+        best = jnp.where(is_better, tour, state.best)
+        after = RegionalState(tour, cost, best, jnp.minimum(cost, state.best_cost))
+        return after, Info(accepted=(cost < state.cost).astype(jnp.int32))
+
+    def _improve(
+        self, key: random.Key, temperature: jax.Array, problem: TSP, tour: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Returns the tour after a step, and its length."""
+        n, points = tour.size, traced.points_of(problem)
+        assert points is not None
+        cells = curves.cells_of(points)
+        laying, joining = (random.start_key(key, jnp.uint32(number)) for number in range(2))
+        room = _room(-(-n // self.num_regions))
+        along = curves.tour_through(cells, laying)
+        cut = regions.cut(along, tour, self.num_regions, room)
+        batch = min(max(_AT_ONCE // room**2, 1), self.num_regions)
+        parts = lax.map(lambda one: part_of(problem, tour, one), cut, batch_size=batch)
+
+        def search(region: tuple[jax.Array, TSP, jax.Array]) -> jax.Array:
+            number, part, near = region
+            return self._search(random.instance_key(key, number), temperature, part, near)
+
+        each = lax.iota(jnp.uint32, self.num_regions), *parts
+        orders = jax.vmap(search)(each) if self.implementation == "cuda" else lax.map(search, each)
+        neighbors = regions.neighbors_after(tour, cut, orders)
+        after = regions.tour_of(regions.joined(problem, cells, joining, neighbors))
+        return after, problem.device_cost(after)
+
+    def _search(
+        self, key: random.Key, temperature: jax.Array, part: TSP, near: jax.Array
+    ) -> jax.Array:
+        """Returns the order, [m] int32, in which a region is passed after a search of it."""
+        city, count = lax.iota(jnp.int32, part.capacity), part.n
+        search = iterated_local_search(
+            from_candidates(near, count),
+            DoubleBridge(),
+            acceptance=metropolis(temperature * _mean_near(part, near)),
+        )
+        state = starting.fresh(key, part, search, city[None], 1)
+        rules, steps = make_rules(search, state.device_best.dtype), self.looks * count
+        state = loop.advance_by(
+            part, search, state, steps, rules, implementation=self.implementation
+        )
+        one = jax.tree.map(lambda leaf: leaf[0], state.searches)
+        # Its local optimum, or what is better on the way to the next one.
+        is_better = one.cost < one.home_cost
+        return jnp.where(is_better, one.representation.city, one.home.city)
+
+    def best_cost(self, state: RegionalState) -> jax.Array:
+        return state.best_cost
+
+    def best(self, problem: TSP, state: RegionalState) -> jax.Array:
+        return state.best
+
+    def current_cost(self, state: RegionalState) -> jax.Array:
+        return state.cost
+
+    def current(self, problem: TSP, state: RegionalState) -> jax.Array:
+        return state.tour
+
+    def adopt(self, problem: TSP, state: RegionalState, solution: jax.Array) -> RegionalState:
+        cost = problem.device_cost(solution)
+        best = jnp.where(cost < state.best_cost, solution, state.best)
+        return RegionalState(solution, cost, best, jnp.minimum(cost, state.best_cost))
+
+    def evaluations_per_step(self, problem: TSP) -> int:
+        return int(self.looks) * problem.capacity * _NUM_CANDIDATES * KINDS
+
+    def obstacle(self, problem: TSP) -> str:
+        return "regional search starts kernels of its own, of its regions"
+
+    def check(self, problem: TSP, max_steps: int | None) -> None:
+        _check_suits(problem)
+        if problem.num_entries is not None:
+            raise ValueError("problem is padded, expected one without room for more cities")
+
+
+def part_of(problem: TSP, tour: jax.Array, region: regions.Regions) -> tuple[TSP, jax.Array]:
+    """Returns the instance of a region, and candidates of its cities, [m, K] int32.
+
+    Args:
+      tour: [n] int32, which was cut.
+      region: a single one.
+    """
+    count, position, number = region
+    assert problem.coords is not None
+    x, y = load_pair(problem.coords, tour[position])
+    part = TSP(
+        coords=Pairs(x - x[0], y - y[0]),
+        num_entries=count,
+        capacity=number.size,
+        metric=problem.metric,
+        is_symmetric=True,
+        host=ON_DEVICE,
+    )
+    i = lax.iota(jnp.int32, number.size)
+    ahead = jnp.where(i + 1 < count, i + 1, 0)
+    is_free = (jnp.abs(number[ahead] - number) != 1) & (i < count)
+    worth = _TIE * jnp.where(is_free, part.distance(i, ahead), 0).max()
+    if jnp.issubdtype(worth.dtype, jnp.integer):
+        worth = jnp.minimum(worth, _MOST_WORTH // number.size)
+    near = traced.neighbors(part, _NUM_CANDIDATES, "spread")
+    return dataclasses.replace(part, ties=Ties(number, worth)), near
+
+
+def _mean_near(part: TSP, near: jax.Array) -> jax.Array:
+    """Returns the mean distance from the cities of a region to three candidates, [] float32."""
+    city = lax.iota(jnp.int32, part.capacity)[:, None]
+    nearest = near[:, :_COUNTED]
+    away = dataclasses.replace(part, ties=None).distance(
+        jnp.broadcast_to(city, nearest.shape), nearest
+    )
+    total = floats.total(jnp.where(city < part.n, away, 0).astype(jnp.float32).ravel())
+    return total / (_COUNTED * part.n).astype(jnp.float32)
+
+
+def regional_search(
+    problem: TSP,
+    temperature: float | jax.Array | Schedule = 0.1,
+    *,
+    looks: int = 50,
+    num_regions: int | None = None,
+    implementation: Implementation = "auto",
+) -> RegionalSearch:
+    """Returns a search that improves a large tour in many regions at once.
+
+    A step cuts the plane, along a space-filling curve that is turned and shifted at random, into
+    regions of equally many cities; each is searched by iterated local search with ties where the
+    tour leaves it; and then the tour is put together again, which takes O(n log n). So tours of a
+    million cities improve everywhere at once, in memory of O(n).
+
+    A step does much, and one tour keeps a device busy: `num_searches` of `solve` is one for each.
+
+    Args:
+      problem: of distances by coordinates, without room for more cities; in a region they are
+        counted in int32 or float32.
+      temperature: at which the end of a descent passes, as in `metropolis`, in units of the mean
+        distance to the nearest cities in each region; or a schedule over the steps.
+      looks: steps of iterated local search for each city of a region.
+      num_regions: None for as many as suit the default device.
+      implementation: how regions are searched, as in `solve`, which has its own.
+
+    Raises:
+      ValueError: if the problem has a matrix or few cities, or a number is out of range.
+      TypeError: as `simulated_annealing` for a temperature.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> grid = js.datasets.grid_tsp(12, 12, spacing=10)
+      >>> problem = js.tsp_from_instance(grid, storage="coordinates")
+      >>> start, search = js.curve_tours(0, problem, 1), regional_search(problem, num_regions=4)
+      >>> js.solve(problem, search, 0, num_searches=1, initial=start, max_steps=30).fun
+      1440
+    """
+    check_suits("regional_search", "a TSP", problem, isinstance(problem, TSP))
+    _check_suits(problem)
+    n, device = problem.capacity, default_device()
+    number = regions_for(n, device) if num_regions is None else num_regions
+    if implementation == "auto":
+        implementation = _fastest(device)
+    return RegionalSearch(
+        schedule=as_schedule(temperature),
+        looks=int32(check_count("looks", looks)),
+        num_regions=check_count("num_regions", number, 1, n // _LEAST),
+        implementation=implementation,
+    )
+
+
+def _check_suits(problem: TSP) -> None:
+    if problem.coords is None:
+        raise ValueError("problem has a matrix, expected distances that follow from coordinates")
+    if problem.capacity < _LEAST:
+        raise ValueError(f"problem has {problem.capacity} cities, expected at least {_LEAST}")
+
+
+def _fastest(device: jax.Device) -> Implementation:
+    if is_cpu(device):
+        return "native"
+    return "xla" if not runs_kernels(device) or stepping.distrust(device) else "cuda"
+
+
+def regions_for(n: int, device: jax.Device) -> int:
+    """Returns how many regions of n cities suit a device."""
+    if is_cpu(device):
+        return max(n // _ON_CPU, 1)
+    at_once = for_device(_REGIONS_AT_ONCE, device)
+    return max(min(at_once, n // _FEWEST), -(-n // _MOST), 1)
+
+
+def _room(size: int) -> int:
+    """Returns room for the cities of a region and for those at the other ends of its edges."""
+    return -(-(size + 2 * math.isqrt(size) + _LEAST) // _WARP) * _WARP
+
+
+class _Regional(NamedTuple):
+    """Regional search at the pace of a run, as `anneal.Ingredients`."""
+
+    search: RegionalSearch
+    temperatures: tuple[float, float]
+    exchange: Exchange | None
+
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
+        schedule = cooling(*self.temperatures, pace)
+        return dataclasses.replace(self.search, schedule=schedule), self.exchange
+
+
+def plan_regional(
+    problem: TSP,
+    options: RunOptions,
+    key: Any,
+    *,
+    num_searches: Any,
+    initial: Any,
+    exchange: Exchange | None,
+    **given: Any,
+) -> Run:
+    """Returns the run of `solve_tsp` for a large instance: regional search that cools.
+
+    Args:
+      initial: as `solve_tsp` has it.
+      given: further arguments of `plan_annealing`.
+    """
+    device = options.devices[0]
+    recipe = chosen(RECIPE, num_searches, None, options.devices)
+    search = RegionalSearch(
+        schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
+        looks=int32(_LOOKS),
+        num_regions=regions_for(problem.capacity, device),
+        implementation=_fastest(device),
+    )
+    if given.get("state") is options.resume is None:
+        num = recipe.num_searches
+        built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
+        initial = starts_with(problem, initial, built, num)
+    ingredients = _Regional(search, (recipe.hottest, recipe.coldest), exchange)
+    return plan_annealing(problem, recipe, ingredients, options, key, initial=initial, **given)
