@@ -51,7 +51,7 @@ from jaxopt_search.solvers import tsp
 NEAR = 0.001
 """The gap to which times are shown, next to the times to the optimum."""
 _WARM_SECONDS = 0.5
-_UNIFORM, _CONSTANT = "uniform-", 0.7124  # of the expected length
+_UNIFORM, _SIZE, _CONSTANT = "uniform-", 900_000, 0.7124  # the last one of the expected length
 
 Records = list[dict[str, Any]]
 
@@ -265,8 +265,8 @@ def uniform_instance(name: str) -> TSPInstance:
       ValueError: if the name does not end in a number.
     """
     n = int(name.removeprefix(_UNIFORM))
-    expected = round(_CONSTANT * 1_000_000 * math.sqrt(n) * (1 + 0.33 / n))
-    instance = js.datasets.uniform_tsp(n, seed=0)
+    expected = round(_CONSTANT * _SIZE * math.sqrt(n) * (1 + 0.33 / n))
+    instance = js.datasets.uniform_tsp(n, seed=0, size=_SIZE)
     return dataclasses.replace(instance, name=name, best_known=expected)
 
 

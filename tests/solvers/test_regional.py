@@ -4,7 +4,7 @@ import numpy as np
 from probes import refuses
 
 import jaxopt_search as js
-from jaxopt_search.solvers import regional
+from jaxopt_search.solvers import regional, tsp
 
 N = 8100
 POINTS = np.random.default_rng(5).integers(0, 9000, (N, 2))
@@ -13,6 +13,7 @@ POINTS = np.random.default_rng(5).integers(0, 9000, (N, 2))
 def test_a_large_instance_is_searched_in_regions(tmp_path, monkeypatch):
     """It improves everywhere at once, begins where it is told to, and resumes bit for bit."""
     monkeypatch.setattr(regional, "_LOOKS", 3)
+    monkeypatch.setattr(tsp, "_MOST_ON_GPU", N - 1)
     options = {"metric": "EUC_2D", "key": 3, "start": 7, "target": None, "max_steps": 2}
     whole = js.solve_tsp(POINTS, **options)
     assert type(whole.search).__name__ == "RegionalSearch"
