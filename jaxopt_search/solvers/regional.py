@@ -20,7 +20,7 @@ from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.run import Run
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import loop, starting, stepping
-from jaxopt_search.engine.devices import default_device, for_device, is_cpu
+from jaxopt_search.engine.devices import AXIS, default_device, for_device, is_cpu
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
 from jaxopt_search.neighborhoods.two_opt import KINDS, from_candidates
@@ -67,11 +67,16 @@ class RegionalState(NamedTuple):
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegionalSearch(Search):
-    """Build it with `regional_search`."""
+    """Build it with `regional_search`.
+
+    If `is_spread`, it is a single search, of which each of several devices has a copy, and searches
+    regions of its own.
+    """
 
     schedule: Schedule
     looks: jax.Array
     num_regions: int = static()
+    is_spread: bool = static()
     implementation: Implementation = static()
 
     space = "permutation"
@@ -89,10 +94,12 @@ class RegionalSearch(Search):
         self, stream: Stream, control: jax.Array, problem: TSP, state: RegionalState
     ) -> tuple[RegionalState, Info]:
         """Searches all regions of a tour that is cut at random, and puts it together."""
-        key = random.Key(*stream.words(jnp.uint32(0), 2))
+        key, tour = random.Key(*stream.words(jnp.uint32(0), 2)), state.tour
+        if self._num_devices() > 1:  # all do what the first one does
+            key, tour = jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS)[0], (key, tour))
         # Several tours one after the other: each of them keeps a device busy.
         improve = jax.custom_batching.sequential_vmap(self._improve)
-        tour, cost = improve(key, control, problem, state.tour)
+        tour, cost = improve(key, control, problem, tour)
         is_better = cost < state.best_cost
         best = jnp.where(is_better, tour, state.best)
         after = RegionalState(tour, cost, best, jnp.minimum(cost, state.best_cost))
@@ -116,11 +123,34 @@ class RegionalSearch(Search):
             number, part, near = region
             return self._search(random.instance_key(key, number), temperature, part, near)
 
-        each = lax.iota(jnp.uint32, self.num_regions), *parts
+        each = self._own((lax.iota(jnp.uint32, self.num_regions), *parts))
         orders = jax.vmap(search)(each) if self.implementation == "cuda" else lax.map(search, each)
+        orders = self._of_all(orders)
         neighbors = regions.neighbors_after(tour, cut, orders)
         after = regions.tour_of(regions.joined(problem, cells, joining, neighbors))
         return after, problem.device_cost(after)
+
+    def _own(self, regions: Any) -> Any:
+        """Returns the regions that this device searches, of leaves [R, ...]."""
+        if (num_devices := self._num_devices()) == 1:
+            return regions
+        number = -(-self.num_regions // num_devices)
+        own = lax.axis_index(AXIS) + num_devices * lax.iota(jnp.int32, number)
+        return jax.tree.map(lambda leaf: leaf[jnp.minimum(own, self.num_regions - 1)], regions)
+
+    def _of_all(self, orders: jax.Array) -> jax.Array:
+        """Returns the orders of all regions, [R, m], of those of each device."""
+        if self._num_devices() == 1:
+            return orders
+        every = jnp.swapaxes(lax.all_gather(orders, AXIS), 0, 1)
+        return every.reshape(-1, orders.shape[1])[: self.num_regions]
+
+    def _num_devices(self) -> int:
+        """Returns over how many devices the search is spread where it is traced."""
+        try:
+            return lax.psum(1, AXIS) if self.is_spread else 1
+        except NameError:  # there is no such axis
+            return 1
 
     def _search(
         self, key: random.Key, temperature: jax.Array, part: TSP, near: jax.Array
@@ -258,6 +288,7 @@ def regional_search(
         schedule=as_schedule(temperature),
         looks=int32(check_count("looks", looks)),
         num_regions=check_count("num_regions", number, 1, n // _LEAST),
+        is_spread=False,
         implementation=implementation,
     )
 
@@ -275,11 +306,11 @@ def _fastest(device: jax.Device) -> Implementation:
     return "xla" if not runs_kernels(device) or stepping.distrust(device) else "cuda"
 
 
-def regions_for(n: int, device: jax.Device) -> int:
-    """Returns how many regions of n cities suit a device."""
+def regions_for(n: int, device: jax.Device, num_devices: int = 1) -> int:
+    """Returns how many regions of n cities suit devices like this one."""
     if is_cpu(device):
         return max(n // _ON_CPU, 1)
-    at_once = for_device(_REGIONS_AT_ONCE, device)
+    at_once = num_devices * for_device(_REGIONS_AT_ONCE, device)
     return max(min(at_once, n // _FEWEST), -(-n // _MOST), 1)
 
 
@@ -316,12 +347,13 @@ def plan_regional(
       initial: as `solve_tsp` has it.
       given: further arguments of `plan_annealing`.
     """
-    device = options.devices[0]
-    recipe = chosen(RECIPE, num_searches, None, options.devices)
+    device, num_devices = options.devices[0], len(options.devices)
+    recipe = chosen(RECIPE, num_searches, None)
     search = RegionalSearch(
         schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
         looks=int32(_LOOKS),
-        num_regions=regions_for(problem.capacity, device),
+        num_regions=regions_for(problem.capacity, device, num_devices),
+        is_spread=recipe.num_searches == 1,
         implementation=_fastest(device),
     )
     if given.get("state") is options.resume is None:

@@ -168,9 +168,9 @@ def solve_tsp(
     asymmetric instance is annealed by 3-opt moves that keep the direction (`three_opt`), as the
     searches are resampled (`resample`); its constructed tour comes from assignment problems.
 
-    More cities by their coordinates than 8000 on a CPU or 40,000 on a GPU are one tour for each
-    device, from a space-filling curve, which is searched in many regions at once
-    (`regional_search`) and cools likewise. A step is then one of all regions.
+    More cities by their coordinates than 8000 on a CPU or 40,000 on a GPU are one tour, from a
+    space-filling curve, which is searched in many regions at once (`regional_search`), spread over
+    the devices, and cools likewise. A step is then one of all regions.
 
     Args:
       data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by

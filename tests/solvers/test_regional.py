@@ -2,6 +2,7 @@
 
 import numpy as np
 from probes import refuses
+from ways import ON_GPU
 
 import jaxopt_search as js
 from jaxopt_search.solvers import regional, tsp
@@ -11,19 +12,20 @@ POINTS = np.random.default_rng(5).integers(0, 9000, (N, 2))
 
 
 def test_a_large_instance_is_searched_in_regions(tmp_path, monkeypatch):
-    """It improves everywhere at once, begins where it is told to, and resumes bit for bit."""
+    """It improves, begins where it is told to, and resumes bit for bit on two devices."""
     monkeypatch.setattr(regional, "_LOOKS", 3)
     monkeypatch.setattr(tsp, "_MOST_ON_GPU", N - 1)
     options = {"metric": "EUC_2D", "key": 3, "start": 7, "target": None, "max_steps": 2}
-    whole = js.solve_tsp(POINTS, **options)
+    one, two = {"devices": 1}, {"devices": 1 if ON_GPU else 2}
+    whole = js.solve_tsp(POINTS, **options, **one)
     assert type(whole.search).__name__ == "RegionalSearch"
     assert sorted(whole.x.tolist()) == list(range(N)) and whole.x[0] == 7
     assert isinstance(whole.fun, int)
     assert whole.fun == js.tsp_from_coords(POINTS, metric="EUC_2D").host.cost(whole.x)
     assert whole.fun < 0.8 * whole.history[0].best
     options["checkpoint"] = tmp_path / "run.npz"
-    js.solve_tsp(POINTS, callback=lambda report: report.step == 1, **options)
-    resumed = js.solve_tsp(POINTS, resume=True, **options)
+    js.solve_tsp(POINTS, callback=lambda report: report.step == 1, **options, **one)
+    resumed = js.solve_tsp(POINTS, resume=True, **options, **two)
     np.testing.assert_array_equal(resumed.x, whole.x)
 
 
