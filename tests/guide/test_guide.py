@@ -23,6 +23,7 @@ def module_of(page, num_blocks, monkeypatch):
     monkeypatch.setitem(sys.modules, "guide_page", module)
     for block in found:
         block = block.replace("max_seconds=2", "max_steps=50")
+        block = block.replace("num_searches=4, max_steps=500", "num_searches=4, max_steps=100")
         exec(compile(block, page, "exec"), module.__dict__)
     return module
 
