@@ -50,6 +50,7 @@ def states_and_tours(num_searches=5):
     return problem, search, state
 
 
+@jax.jit
 def apply(rule, problem, search, state, stream=None):
     own = state.searches, state.ancestor, state.index
     return exchange.apply(rule, stream, problem, search, *own, None)
