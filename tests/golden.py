@@ -226,7 +226,6 @@ CASES = [
         "tabu any tie",
         solved(plan, fixed(js.tabu_search(js.SwapTable(), tenure=(3, 9), ties="random"))),
     ),
-    Case("tabu coloring", solved(graph, fixed(js.tabu_search(js.Assign())))),
     Case("tabu qubo", solved(lambda: dense_qubo(12), fixed(js.tabu_search(js.Assign())))),
     Case("tabu cut", solved(lambda: sparse_cut(40), fixed(js.tabu_search(js.Assign())))),
     Case("assign", solved(lambda: agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
@@ -239,7 +238,6 @@ CASES = [
     Case(
         "islands that restart", solved(plan, islands(alike=0.0, restart_every=5), **few), IN_KERNEL
     ),
-    Case("order crossover", solved(tour, islands(crossover="ox"), **few), IN_KERNEL),
     Case(
         "islands that mix", solved(plan, islands(), exchange=js.shuffle(every=9), **few), XLA, (3,)
     ),

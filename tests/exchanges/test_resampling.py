@@ -158,7 +158,8 @@ def test_copies_add_up_whatever_is_drawn(word):
     """As many as there are searches: a free place has a donor, also where a draw is near to 1."""
     rule = js.resample(js.geometric(2.0, 0.5, 10), every=10)
     stream = Drawn(jnp.uint32(word), jnp.int32(10))
-    donors = np.asarray(rule.donors(stream, jnp.full(4096, 7, jnp.int32), jnp.int32(4000)))
+    costs, number = jnp.full(4096, 7, jnp.int32), jnp.int32(4000)
+    donors = np.asarray(jax.jit(rule.donors)(stream, costs, number))
     assert (donors < 4000).all()
 
 
