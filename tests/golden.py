@@ -1,4 +1,4 @@
-"""Golden digests: what some fifty short runs find, so that a redesign shows what it kept.
+"""Golden digests: what some forty short runs find, so that a redesign shows what it kept.
 
 A case is run in several ways (XLA, natively, as a kernel, on several devices, resumed), which must
 all find the same. Costs are integers, so digests hold on any machine. After an intended change,
