@@ -15,19 +15,14 @@ from guide.max_cut import Flips, MaxCut
 import jaxopt_search as js
 
 
-def module_of(page, num_blocks, monkeypatch, shorter=()):
-    """Returns a module of all blocks of a page, in order; their assertions hold.
-
-    Args:
-      shorter: pairs of a limit of the page and one that takes less time.
-    """
+def module_of(page, num_blocks, monkeypatch):
+    """Returns a module of all blocks of a page, in order; their assertions hold."""
     found = pages.blocks(f"docs/{page}")
     assert len(found) == num_blocks
     module = types.ModuleType("guide_page")
     monkeypatch.setitem(sys.modules, "guide_page", module)
     for block in found:
-        for limit, other in shorter:
-            block = block.replace(limit, other)
+        block = block.replace("max_seconds=2", "max_steps=50")
         exec(compile(block, page, "exec"), module.__dict__)
     return module
 
@@ -54,12 +49,7 @@ def test_parts_of_a_newcomer_run_everywhere(monkeypatch):
 @pytest.mark.slow
 def test_the_code_of_the_page_on_jit_runs(monkeypatch):
     """And the model has learned: what makes the scores lower for far cities, and the loss falls."""
-    shorter = [
-        ("max_seconds=2", "max_steps=50"),
-        ("max_steps=200", "max_steps=40"),
-        ("num_searches=4, max_steps=500", "num_searches=4, max_steps=100"),
-    ]
-    module = module_of("inside_your_jit.md", 10, monkeypatch, shorter)
+    module = module_of("inside_your_jit.md", 10, monkeypatch)
     assert module.weights["slope"].sum() < 0
     assert module.losses[-1] < 0.7 * module.losses[0]
 
