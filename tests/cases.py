@@ -167,10 +167,8 @@ def _finite(name, problem, neighborhood):
 
 
 NEIGHBORHOOD_CASES += [
-    _finite("qubo", dense_qubo(6), js.Assign()),
     _finite("max_cut", sparse_cut(40), js.Assign()),
     _finite("assignment", agents_and_jobs(3, 7), js.Assign()),
-    _finite("max_cut", sparse_cut(7), js.SwapValues()),
 ]
 
 
@@ -248,7 +246,6 @@ def _coloring(n, share, k, neighborhood):
 
 
 NEIGHBORHOOD_CASES += [
-    _coloring(9, 0.6, 3, js.Assign()),
     _coloring(30, 0.4, 5, js.Guided(js.successors.ConflictsOnly())),
     _finite("labeling", labeling([3, 4, 2, 5], PricedLabeling), js.Guided(js.successors.ByDelta())),
     _finite("labeling", labeling([3, 2, 3]), js.SwapValues()),

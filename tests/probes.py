@@ -167,6 +167,19 @@ def refuses(kind: type[Exception], *texts: str) -> Iterator[None]:
     assert "\n" not in message, message
 
 
+def broken_at(monkeypatch: Any, part: type, name: str, call: int) -> None:
+    """Lets the call of a method with this number, from 1, end with a Ctrl-C at its start."""
+    plain, calls = getattr(part, name), []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return plain(*arguments)
+
+    monkeypatch.setattr(part, name, counted)
+
+
 @js.pytree
 @dataclasses.dataclass(frozen=True)
 class Clashes(js.VectorProblem):

@@ -112,6 +112,10 @@ def successors(folder):
     return digest(js.successors.generate(4, AnyColumn(), None, np.array(states), **options))
 
 
+def tour(**options):
+    return js.solve_tsp(POINTS, 3, num_searches=11, **options)
+
+
 def rescued(folder):
     """Continues what `lost` has left."""
     path, exchange = folder / "run.npz", js.broadcast_best(every=7)
@@ -120,5 +124,5 @@ def rescued(folder):
 
 def clocked(folder):
     """How far a run comes is up to the clock, but all come as far."""
-    result = js.solve_tsp(POINTS, 3, num_searches=11, max_seconds=0.5)
+    result = tour(max_seconds=0.5)
     return [*seen(result), [line.seconds for line in result.history]]

@@ -9,7 +9,7 @@ from unittest import mock
 
 import jax
 import numpy as np
-from processes_alike import POINTS, annealing, seen, solve, tsp
+from processes_alike import POINTS, annealing, seen, solve, tour, tsp
 
 import jaxopt_search as js
 from jaxopt_search.command import files, flags, starts
@@ -40,20 +40,19 @@ def _in_one(act):
 
 
 def stopped_by_one(folder):
-    callback = _in_one(lambda: True)
-    return seen(solve(tsp(), annealing(), max_seconds=30, callback=callback))
+    return seen(tour(max_seconds=30, callback=_in_one(lambda: True)))
 
 
 def interrupted_in_one(folder):
     callback = _in_one(lambda: os.kill(os.getpid(), signal.SIGINT))
-    return seen(solve(tsp(), annealing(), max_seconds=30, callback=callback))
+    return seen(tour(max_seconds=30, callback=callback))
 
 
 def terminated_in_one(folder):
     """With a checkpoint, which all of them bring together."""
     callback = _in_one(lambda: os.kill(os.getpid(), signal.SIGTERM))
     options = {"max_seconds": 30, "callback": callback, "checkpoint": folder / "ended.npz"}
-    return seen(solve(tsp(), annealing(), **options))
+    return seen(tour(**options))
 
 
 def terminated_late_in_one(folder):
@@ -67,12 +66,12 @@ def terminated_late_in_one(folder):
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # JAX has set a handler that Python cannot see
     with mock.patch.object(Run, "result", late):
-        return seen(solve(tsp(), annealing(), max_steps=50, checkpoint=folder / "late.npz"))
+        return seen(tour(max_steps=50, checkpoint=folder / "late.npz"))
 
 
 def failed_in_one(folder):
     callback = _in_one(lambda: 1 / 0)
-    return refusal(lambda: solve(tsp(), annealing(), max_seconds=30, callback=callback))
+    return refusal(lambda: tour(max_seconds=30, callback=callback))
 
 
 SOLVERS = {

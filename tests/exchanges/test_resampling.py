@@ -6,26 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import matrix_tsp
+from exchanges.shared import HIGHEST, apply, states_and_tours, stream_at
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.engine import exchange
-from jaxopt_search.types import null_delta
-
-HIGHEST = int(null_delta(jnp.int32))
 
 
-def states_and_tours(num_searches=5):
-    problem = matrix_tsp(8)
-    search = js.simulated_annealing(js.Relocate(), 200.0)
-    state = js.run(0, problem, search, num_searches=num_searches, max_steps=30)
-    return problem, search, state
-
-
-def apply(rule, problem, search, state, stream=None):
-    own = state.searches, state.ancestor, state.index
-    return exchange.apply(rule, stream, problem, search, *own, None)
+@jax.jit
+def donors_of(rule, stream, costs):
+    """Returns the donors of searches without padding."""
+    return rule.donors(stream, costs, jnp.int32(costs.size))
 
 
 def copies(donors, num_searches):
@@ -69,9 +59,7 @@ def test_resampling_is_fair_on_average():
     key = random.as_key(int(np.random.default_rng().integers(2**31)))
     streams = random.Stream(key, jnp.arange(num_draws, dtype=jnp.uint32), jnp.int32(10))
     axes = random.Stream(None, 0, None)
-    donors = jax.vmap(lambda s: rule.donors(s, jnp.asarray(costs), jnp.int32(6)), in_axes=(axes,))(
-        streams
-    )
+    donors = jax.vmap(donors_of, in_axes=(None, axes, None))(rule, streams, jnp.asarray(costs))
     found = np.stack([copies(row, 6) for row in np.asarray(donors)])
     weights = np.exp(-(1 / 1.5 - 1 / 3) * costs)
     error = 0.5 / num_draws**0.5  # a number rounded up or down varies by 1/2 at most
@@ -87,7 +75,7 @@ def test_resampling_turns_one_equilibrium_into_the_next():
     rule = js.resample(js.geometric(8.0, 5 / 8, 10), every=10)
     stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
     costs = jnp.asarray(population, jnp.int32)
-    donors = np.asarray(rule.donors(stream, costs, jnp.int32(20_000)))
+    donors = np.asarray(donors_of(rule, stream, costs))
     resampled = population[np.where(donors < 0, np.arange(20_000), donors)]
     mean, spread = after @ cost, (after @ cost**2 - (after @ cost) ** 2) ** 0.5
     assert abs(resampled.mean() - mean) < 10 * spread / 20_000**0.5
@@ -99,7 +87,7 @@ def test_resampling_passes_on_current_solutions():
     problem, search, state = states_and_tours(8)
     rule = js.resample(js.geometric(1000.0, 0.01, 30), every=30)
     stream = random.Stream(random.as_key(0), jnp.uint32(30), jnp.int32(30))
-    donors = np.asarray(rule.donors(stream, state.searches.cost, jnp.int32(8)))
+    donors = np.asarray(donors_of(rule, stream, state.searches.cost))
     assert (donors >= 0).any()
     after, ancestor = apply(rule, problem, search, state, stream)
     source = np.where(donors < 0, np.arange(8), donors)
@@ -116,21 +104,16 @@ def test_resampling_survives_temperature_zero():
     stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
     costs = jnp.asarray([3, 1, 2, 1], jnp.int32)
     cooled = js.resample(lambda step: jnp.where(step < 10, 1.0, 0.0), every=10)
-    assert copies(np.asarray(cooled.donors(stream, costs, jnp.int32(4))), 4).tolist() == [
-        0,
-        2,
-        0,
-        2,
-    ]
+    assert copies(np.asarray(donors_of(cooled, stream, costs)), 4).tolist() == [0, 2, 0, 2]
     cold = js.resample(0.0, every=10)
-    assert cold.donors(stream, costs, jnp.int32(4)).tolist() == [-1] * 4
+    assert donors_of(cold, stream, costs).tolist() == [-1] * 4
 
 
 def test_searches_that_warm_are_not_resampled():
     """Weights come of cooling only: from a colder temperature to a hotter one all stay."""
     rule = js.resample(lambda step: 1.0 + step, every=10)
     costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
-    assert rule.donors(stream_at(3), costs, jnp.int32(4)).tolist() == [-1] * 4
+    assert donors_of(rule, stream_at(3), costs).tolist() == [-1] * 4
 
 
 def test_weights_come_of_the_temperatures_of_two_exchanges():
@@ -139,7 +122,7 @@ def test_weights_come_of_the_temperatures_of_two_exchanges():
     costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
     for step, is_cooled in ((10, True), (19, True), (20, False), (30, False)):
         stream = random.Stream(random.as_key(1), jnp.uint32(step), jnp.int32(step))
-        donors = np.asarray(rule.donors(stream, costs, jnp.int32(4)))
+        donors = np.asarray(donors_of(rule, stream, costs))
         assert (donors >= 0).any() == is_cooled
 
 
@@ -158,9 +141,6 @@ def test_copies_add_up_whatever_is_drawn(word):
     """As many as there are searches: a free place has a donor, also where a draw is near to 1."""
     rule = js.resample(js.geometric(2.0, 0.5, 10), every=10)
     stream = Drawn(jnp.uint32(word), jnp.int32(10))
-    donors = np.asarray(rule.donors(stream, jnp.full(4096, 7, jnp.int32), jnp.int32(4000)))
+    costs, number = jnp.full(4096, 7, jnp.int32), jnp.int32(4000)
+    donors = np.asarray(jax.jit(rule.donors)(stream, costs, number))
     assert (donors < 4000).all()
-
-
-def stream_at(counter, seed=1):
-    return random.Stream(random.as_key(seed), jnp.uint32(counter), jnp.int32(10))

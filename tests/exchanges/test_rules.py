@@ -7,15 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import matrix_tsp
+from exchanges.shared import HIGHEST, apply, states_and_tours, stream_at
 
 import jaxopt_search as js
 from jaxopt_search import datasets
 from jaxopt_search.backends import random
-from jaxopt_search.engine import exchange
-from jaxopt_search.types import null_delta
-
-HIGHEST = int(null_delta(jnp.int32))
 
 
 @pytest.mark.parametrize(
@@ -41,18 +37,6 @@ def test_donors(rule, costs, num_searches, expected):
     found = rule.donors(None, costs, jnp.int32(num_searches))
     chex.assert_trees_all_equal(found[:num_searches], jnp.asarray(expected[:num_searches]))
     assert found.dtype == jnp.int32
-
-
-def states_and_tours(num_searches=5):
-    problem = matrix_tsp(8)
-    search = js.simulated_annealing(js.Relocate(), 200.0)
-    state = js.run(0, problem, search, num_searches=num_searches, max_steps=30)
-    return problem, search, state
-
-
-def apply(rule, problem, search, state, stream=None):
-    own = state.searches, state.ancestor, state.index
-    return exchange.apply(rule, stream, problem, search, *own, None)
 
 
 def test_broadcast_puts_every_search_on_the_best_solution():
@@ -104,10 +88,6 @@ def test_settings_are_checked():
     for options in ({"share": 1.5}, {"share": -0.1}, {"alike": 2}):
         with pytest.raises(ValueError, match=next(iter(options))):
             js.recombine(every=5, **options)
-
-
-def stream_at(counter, seed=1):
-    return random.Stream(random.as_key(seed), jnp.uint32(counter), jnp.int32(10))
 
 
 @pytest.mark.parametrize("num_searches", [1, 2, 4])

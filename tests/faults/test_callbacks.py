@@ -1,9 +1,5 @@
 """Callbacks, progress and Ctrl-C during a run."""
 
-import gc
-import os
-import signal
-import threading
 import time
 
 import jax.numpy as jnp
@@ -36,25 +32,6 @@ def test_interrupt_in_a_callback():
     resumed = solve(state=broken.state)
     assert_same_results(resumed, whole)
     assert resumed.nfev + broken.nfev == whole.nfev
-
-
-def test_real_signal():
-    """Ctrl-C by a signal from outside does the same."""
-    solve(max_steps=1)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    # A shell has what it starts in the background ignore this signal.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()  # Python swallows what is raised in JAX's callback for the garbage collector
-    try:
-        timer.start()
-        result = solve(max_seconds=30, max_steps=None)
-        timer.join()
-    finally:
-        gc.enable()
-        signal.signal(signal.SIGINT, before)
-    assert result.status == Status.INTERRUPTED
-    assert result.elapsed < 25
-    assert sorted(result.x.tolist()) == list(range(8))
 
 
 def test_interrupt_after_the_target():

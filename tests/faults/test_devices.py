@@ -61,12 +61,6 @@ def test_tie_of_first_finishers(devices):
     assert (result.x, result.fun) == (3, 3)
 
 
-def test_tie_at_the_start():
-    """The lowest index also wins when all searches start at the target."""
-    result = tie(4, initial=np.int32(5), num_searches=6)
-    assert (result.first_hit, result.nit) == (Hit(0, 0), 0)
-
-
 @pytest.mark.parametrize("check_every", [1, 7])
 def test_finish_among_exchanges(check_every):
     """A search that finishes while others exchange ends the run in lock-step."""

@@ -122,7 +122,7 @@ def test_scale_changes_no_bit_of_a_search(flow, distance):
     def result(f, d):
         problem = qap(flow * f, distance * d)
         search = js.simulated_annealing(js.DeltaSwap(), 0.3 * (f * d / problem.host.unit))
-        return js.solve(problem, search, 0, max_steps=40, num_searches=3)
+        return js.solve(problem, search, 0, max_steps=40, num_searches=8)
 
     expected = result(1.0, 1.0)
     assert "units" not in expected.message and expected.history[-1].acceptance > 0

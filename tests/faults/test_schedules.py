@@ -57,26 +57,6 @@ def test_bad_schedule_is_refused(schedule, text):
         js.solve(small_tsp(), annealing(schedule), 0, max_steps=100)
 
 
-def test_no_schedule_at_all():
-    """What is neither number nor function is refused by its type."""
-    with refuses(TypeError, "schedule is a str"):
-        annealing("hot")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((math.inf, 0.5), "start is inf"),
-        ((1.0, 0.0), "alpha is 0.0"),
-        ((1.0, 0.5, 0), "steps_per_temperature is 0"),
-    ],
-)
-def test_bad_geometric_schedule(arguments, text):
-    """Every number of a geometric schedule has its range, set by its dtype on the device."""
-    with refuses(ValueError, text):
-        js.geometric(*arguments)
-
-
 def test_temperatures_may_be_traced():
     """A sweep by `vmap` finds what runs with numbers find."""
     problem, temperatures = small_tsp(9), np.array([0.5, 30.0, 2000.0], np.float32)

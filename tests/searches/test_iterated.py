@@ -71,6 +71,7 @@ class Slow:
         self.at, self.queue = state.representation, collections.deque(range(problem.n))
         self.home, self.home_cost = self.at, self.cost
         self.moves, self.kicked = jax.jit(self._moves), jax.jit(self._kicked)
+        self.passes = jax.jit(self._passes)
 
     @property
     def solution(self):
@@ -113,13 +114,14 @@ class Slow:
             self.make(self.search.neighborhood, jax.tree.map(lambda leaf: leaf[best], moves))
 
     def end_descent(self, i):
-        rule = self.search.acceptance
-        words = stream_at(i).words(jnp.uint32(0), rule.num_words)
-        delta = jnp.int32(self.cost - self.home_cost)
-        control = rule.control(jnp.int32(i))
-        if rule.passes(Trial(control, None, jnp.int32(self.home_cost), delta, words)):
+        if self.passes(jnp.int32(i), jnp.int32(self.home_cost), jnp.int32(self.cost)):
             self.home, self.home_cost = self.at, self.cost
         self.at = self.home
+
+    def _passes(self, i, home_cost, cost):
+        rule = self.search.acceptance
+        words = stream_at(i).words(jnp.uint32(0), rule.num_words)
+        return rule.passes(Trial(rule.control(i), None, home_cost, cost - home_cost, words))
 
     def _kicked(self, at, i, number):
         """Returns a kick, and whether it is one."""

@@ -77,9 +77,6 @@ def test_numbers_and_functions_are_schedules(schedule):
     [
         ("hot", TypeError, "schedule is a str, expected a number or a function"),
         (True, TypeError, "schedule is a bool, expected"),
-        (-1.0, ValueError, "temperature is -1.0, expected a finite number >= 0"),
-        (float("nan"), ValueError, "temperature is nan, expected"),
-        (lambda step: jnp.zeros(2), ValueError, r"float32 of shape \(2,\), expected one real"),
         (lambda step: jnp.bool_(True), ValueError, "returns bool of shape"),
     ],
 )
@@ -92,12 +89,10 @@ def test_what_is_no_schedule_is_refused(schedule, error, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.0, 0.9, 1), "start is 0.0, expected"),
         ((float("inf"), 0.9, 1), "start is inf, expected"),
         ((1.0, 1.1, 1), "alpha is 1.1, expected"),
         ((1.0, 0.0, 1), "alpha is 0.0, expected"),
         ((1.0, 0.9, 0), "steps_per_temperature is 0, expected"),
-        ((1.0, 0.9, 1.5), "steps_per_temperature is 1.5, expected"),
     ],
 )
 def test_geometric_checks_its_numbers(arguments, message):

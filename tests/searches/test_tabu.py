@@ -131,17 +131,6 @@ def test_one_facility():
     assert not np.asarray(state.info.accepted).any()
 
 
-def test_floats_agree_with_integers():
-    """A float instance of whole numbers has the same course."""
-    problem = small_qap(6, symmetric=False)
-    n = problem.n
-    flow, distance = (np.asarray(m, float).reshape(n, n) for m in (problem.flow, problem.distance))
-    inexact = js.qap(flow, distance, dtype="float32")
-    search = js.tabu_search(js.SwapTable())
-    exact_course, float_course = course(problem, search, 250), course(inexact, search, 250)
-    np.testing.assert_array_equal(exact_course[0], float_course[0])
-
-
 def test_swaps_priced_in_full_give_the_same_searches():
     """Any permutation problem will do; of a QAP, with what is fixed, states end up the same."""
     problem = js.qap(*matrices(6, symmetric=False), partial_match=[[1, 3]])
