@@ -4,7 +4,6 @@ import functools
 import itertools
 import time
 
-import jax
 import numpy as np
 import pytest
 from probes import countdown, line

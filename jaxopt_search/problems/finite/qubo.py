@@ -35,6 +35,7 @@ from jaxopt_search.problems.finite.vector import (
     NeighborLists,
     check_vector,
     graph_of,
+    merged_pairs,
     neighbor_lists,
     quadratic_of,
 )
@@ -318,7 +319,7 @@ def qubo(
     # A variable's square is the variable itself.
     linear, is_linear = np.zeros(n, values.dtype), rows == columns
     np.add.at(linear, rows[is_linear], values[is_linear])
-    couplings = _merged(n, *(part[~is_linear] for part in (rows, columns, values)))
+    couplings = merged_pairs(n, *(part[~is_linear] for part in (rows, columns, values)))
     return _build(Terms(linear, *couplings), unit, "matrix", best_known, storage, offset)
 
 
@@ -369,7 +370,7 @@ def max_cut(
         raise ValueError(f"weights have a loop at vertex {own[0]}, expected none")
     if edges is None:
         (*upper, above), (*lower, below) = (
-            _merged(n, rows[side], columns[side], values[side])
+            merged_pairs(n, rows[side], columns[side], values[side])
             for side in (rows < columns, rows > columns)
         )
         # Symmetric but for rounding noise.
@@ -384,7 +385,7 @@ def max_cut(
         if (counts > 1).any():
             i, j = divmod(pairs[counts > 1][0].item(), n)
             raise ValueError(f"edges hold {i}-{j} twice, expected each edge once")
-        first, second, sums = _merged(n, rows, columns, values)
+        first, second, sums = merged_pairs(n, rows, columns, values)
     # Of an edge, minus the cut is 2 * x[i] * x[j] - x[i] - x[j], weighted.
     linear = np.zeros(n, values.dtype)
     for end in (first, second):
@@ -471,18 +472,6 @@ def _summable(values: np.ndarray, name: str, dtype: DType | None) -> tuple[np.nd
             " a constant"
         )
     return values.astype(np.float64), 1
-
-
-def _merged(
-    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns pairs `first < second` with the sums of their values; zero sums are left out."""
-    pair = np.minimum(rows, columns) * n + np.maximum(rows, columns)
-    pair, inverse = np.unique(pair, return_inverse=True)
-    sums = np.zeros(pair.size, values.dtype)
-    np.add.at(sums, inverse, values)
-    pair, sums = pair[sums != 0], sums[sums != 0]
-    return pair // n, pair % n, sums
 
 
 def _build(
