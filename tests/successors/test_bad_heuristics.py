@@ -93,7 +93,7 @@ FAULTS = {
     ),
     "a set of another dtype": (
         {"active_now": returning(jnp.int32(7))},
-        "Faulty.active_now returns int32[], expected uint32[]",
+        "Faulty.active_now returns int32[], expected uint32[1]",
     ),
 }
 
