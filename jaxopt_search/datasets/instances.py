@@ -24,7 +24,6 @@ class TSPInstance:
       matrix: [n, n] int64 or float64, symmetric, zero diagonal, or None.
       best_known: length of the best known tour, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
-      comment: free text.
 
     Example:
       >>> corners = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0], [3.0, 0.0]])
@@ -39,7 +38,6 @@ class TSPInstance:
     matrix: np.ndarray | None = None
     best_known: int | None = None
     is_optimal: bool = False
-    comment: str = ""
 
     def __post_init__(self):
         kind, is_explicit = self.edge_weight_type, self.edge_weight_type == "EXPLICIT"
@@ -102,7 +100,6 @@ class QAPInstance:
       distance: [n, n] int64 between locations; the second matrix of a QAPLIB file.
       best_known: cost of the best known assignment, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
-      comment: free text.
 
     Example:
       >>> flow, distance = np.array([[0, 5], [1, 0]]), np.array([[0, 3], [2, 0]])
@@ -116,7 +113,6 @@ class QAPInstance:
     distance: np.ndarray
     best_known: int | None = None
     is_optimal: bool = False
-    comment: str = ""
 
     def __post_init__(self):
         check_square("flow", self.flow, "int64")
@@ -157,7 +153,6 @@ class GraphInstance:
       n: number of vertices, which are 0 to n - 1.
       edges: [m, 2] int64, each edge once, its smaller vertex first.
       weights: [m] int64, of the edges; ones where a graph has no weights.
-      comment: free text.
 
     Example:
       >>> edges, weights = np.array([[0, 1], [1, 2]]), np.array([1, -1])
@@ -169,7 +164,6 @@ class GraphInstance:
     n: int
     edges: np.ndarray
     weights: np.ndarray
-    comment: str = ""
 
     def __post_init__(self):
         for what, array, shape in (

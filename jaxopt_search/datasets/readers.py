@@ -38,7 +38,7 @@ _KEY = re.compile(
 _SECTION = re.compile(
     "(NODE_COORD|EDGE_WEIGHT|DISPLAY_DATA|FIXED_EDGES|TOUR|DEPOT|DEMAND|EDGE_DATA)_SECTION"
 )
-_READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION", "FIXED_EDGES_SECTION")
+_READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
 
 # For symmetric matrices a column form is the row form of the other triangle.
 _LOWER, _LOWER_DIAG = ("LOWER_ROW", "UPPER_COL"), ("LOWER_DIAG_ROW", "UPPER_DIAG_COL")
@@ -175,10 +175,14 @@ class Source:
         return self.error(match.start(), f"{token} among {what}, expected {expected}")
 
 
+def _is_real(token: bytes) -> bool:
+    """Returns whether a token is a real number up to 1e12."""
+    return bool(REAL.fullmatch(token)) and abs(float(token)) <= 1e12
+
+
 def _is_number(token: bytes) -> bool:
     """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
-    is_real = REAL.fullmatch(token) and abs(float(token)) <= 1e12
-    return bool(is_real or INTEGER.fullmatch(token))
+    return bool(INTEGER.fullmatch(token)) or _is_real(token)
 
 
 def show(token: bytes) -> str:
@@ -187,9 +191,7 @@ def show(token: bytes) -> str:
     return text if len(token) <= 40 else f"{text[:40]}...'"
 
 
-def load_tsplib(
-    path: str | os.PathLike, *, fixed_edges: str = "refuse", max_bytes: int = MAX_BYTES
-) -> TSPInstance:
+def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPInstance:
     """Returns the symmetric instance in a TSPLIB file.
 
     Read are TYPE TSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not rounded)
@@ -202,8 +204,6 @@ def load_tsplib(
     Args:
       path: the file; the name of the instance is the file's name without its ending, as NAME is
         wrong in some TSPLIB files.
-      fixed_edges: "refuse" a FIXED_EDGES_SECTION, or "ignore" it and return the unconstrained
-        instance, whose optimum is another one.
       max_bytes: larger files are refused before they are read.
 
     Raises:
@@ -220,14 +220,10 @@ def load_tsplib(
       >>> instance.name, instance.distances().tolist()
       ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
-    if fixed_edges not in ("refuse", "ignore"):
-        raise ValueError(f"fixed_edges is {fixed_edges!r}, expected 'refuse' or 'ignore'")
     file = _Tsplib(path, max_bytes, "TSP", "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
     file.refuse_sections_but(_READ)
-    if "FIXED_EDGES_SECTION" in file.sections:
-        file.check_fixed_edges(n, fixed_edges)
     is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
     matrix = file.matrix(n) if is_explicit else None
     places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
@@ -241,7 +237,6 @@ def load_tsplib(
         edge_weight_type=kind,
         coordinates=None if is_explicit else places,
         matrix=matrix,
-        comment=" ".join(file.comments),
     )
 
 
@@ -308,7 +303,6 @@ class _Tsplib:
     Attributes:
       source: its bytes.
       header: values of keys, with their positions.
-      comments: the values of COMMENT.
       sections: where the bodies of sections begin and end.
     """
 
@@ -316,7 +310,6 @@ class _Tsplib:
         """Reads a file, whose TYPE must be the one expected."""
         self.source = source = Source(path, max_bytes, what)
         self.header: dict[str, tuple[int, str]] = {}
-        self.comments: list[str] = []
         self.sections: dict[str, tuple[int, int]] = {}
         end, section = 0, None
         for match in _KEYWORD.finditer(source.data):
@@ -342,11 +335,8 @@ class _Tsplib:
             return keyword
         if value is None or not _KEY.fullmatch(keyword):
             raise self._junk(match.start(1))
-        text = value.strip().decode("utf-8", "replace")
-        if keyword == "COMMENT":
-            self.comments.append(text)
-        else:
-            self.header[keyword] = match.start(1), text
+        if keyword != "COMMENT":  # of which there may be several
+            self.header[keyword] = match.start(1), value.strip().decode("utf-8", "replace")
         return None
 
     def _close(self, section: str | None, start: int, stop: int) -> None:
@@ -415,13 +405,11 @@ class _Tsplib:
         seen = np.full(n + 1, -1, np.int64)  # position of each id's line
         last = start
         for last, line in source.lines(start, stop):
-            fields = line.split(None, 3)
-            if len(fields) != 3:
-                text = show(line.strip())
-                raise source.error(last, f"{text} in {section}, expected a node id and two numbers")
-            if not INTEGER.fullmatch(fields[0]):
-                raise source.error(last, f"{show(fields[0])} as node id, expected an integer")
-            node = int(fields[0])
+            number, *place = line.split(None, 3)
+            if not INTEGER.fullmatch(number) or len(place) != 2 or not all(map(_is_real, place)):
+                expected = "expected a node id and two numbers of at most 1e12 in magnitude"
+                raise source.error(last, f"{show(line.strip())} in {section}, {expected}")
+            node = int(number)
             if not 0 <= node <= n:
                 raise source.error(last, f"node {node}, expected ids 1..{n} (DIMENSION is {n})")
             if seen[node] >= 0:
@@ -429,12 +417,7 @@ class _Tsplib:
                 message = f"node {node} appears twice (first in line {first}), expected it once"
                 raise source.error(last, message)
             seen[node] = last
-            for axis, token in enumerate(fields[1:]):
-                if not REAL.fullmatch(token) or not abs(float(token)) <= 1e12:
-                    where = f"{show(token)} as coordinate of node {node}"
-                    message = f"{where}, expected a number of at most 1e12 in magnitude"
-                    raise source.error(last, message)
-                coordinates[node, axis] = float(token)
+            coordinates[node] = list(map(float, place))
         missing = np.flatnonzero(seen < 0)
         message = f"expected {n} nodes (DIMENSION is {n})"
         if missing.size == 0:
@@ -472,20 +455,6 @@ class _Tsplib:
                     f" ({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
                 )
                 raise self.source.error(position, message)
-
-    def check_fixed_edges(self, n: int, fixed_edges: str) -> None:
-        source, (start, stop) = self.source, self.sections["FIXED_EDGES_SECTION"]
-        if fixed_edges == "refuse":
-            message = "FIXED_EDGES_SECTION is not supported, expected none (see fixed_edges)"
-            raise source.unsupported(start, message)
-        *pairs, last = [line.split(None, 2) for _, line in source.lines(start, stop)] or [[]]
-        good = last == [b"-1"] and len(pairs) <= n
-        for pair in pairs:
-            good = good and len(pair) == 2 and all(map(INTEGER.fullmatch, pair))
-            good = good and all(1 <= int(node) <= n for node in pair)
-        if not good:
-            message = "malformed FIXED_EDGES_SECTION, expected pairs of ids and -1"
-            raise source.error(start, message)
 
 
 def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:

@@ -78,7 +78,9 @@ def test_every_tsplib_file_that_can_be_computed_is(data_dir):
     """250,000 pairs of each file whose distances the device computes from coordinates."""
     num_computed = 0
     for path in sorted((data_dir / "tsplib").glob("*.tsp")):
-        instance = js.datasets.load_tsplib(path, fixed_edges="ignore")
+        if path.stem == "linhp318":  # which has a fixed edge, and is lin318 else
+            continue
+        instance = js.datasets.load_tsplib(path)
         metric, coords = instance.edge_weight_type, instance.coordinates
         if coords is None or not is_computable(coords, metric):
             continue
