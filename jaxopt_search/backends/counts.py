@@ -10,7 +10,7 @@ that take a `Number` also take one word for each, which is faster.
 import dataclasses
 import operator
 from collections.abc import Callable
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -202,11 +202,7 @@ def first(counts: Count) -> jax.Array:
     return jnp.argmax(is_first).astype(jnp.int32)
 
 
-@overload
-def add(number: Count, amount: Number) -> Count: ...
-@overload
-def add(number: Number, amount: Number) -> Number: ...
-def add(number: Number, amount: Number) -> Number:
+def add(number: Any, amount: Number) -> Any:
     """Returns a number plus a count or a nonnegative number of 32 bits."""
     if not isinstance(number, Count):
         return number + _low(amount)
@@ -224,11 +220,7 @@ def subtract(number: Number, amount: Number) -> Number:
     return Count(high - borrowed, number.low - _low(amount))
 
 
-@overload
-def total(numbers: Count, axis: int = -1) -> Count: ...
-@overload
-def total(numbers: Number, axis: int = -1) -> Number: ...
-def total(numbers: Number, axis: int = -1) -> Number:
+def total(numbers: Any, axis: int = -1) -> Any:
     """Returns the sum over an axis."""
     if not isinstance(numbers, Count):
         return _sum(numbers, axis)

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_permutation, imported, real_array
-from jaxopt_search.results.types import History, QueensResult, Record, Result, StackedResult
+from jaxopt_search.results.types import History, Record, Result, StackedResult
 
 __all__ = [
     "detached_axes",
     "plot_assignment",
     "plot_board",
     "plot_convergence",
-    "plot_first_board",
     "plot_result",
     "plot_tour",
 ]
@@ -184,23 +183,6 @@ def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
         if isinstance(result, StackedResult):
             drawn[-1].set_ylabel("mean of the best costs so far")
     return np.array(drawn)
-
-
-def plot_first_board(result: QueensResult, ax: Any = None) -> Any:
-    """Draws the first placement of a result; see `plot_board`.
-
-    Raises:
-      ValueError: if there is none.
-
-    Example:
-      >>> import jaxopt_search as js
-      >>> result = js.solve_nqueens(7)
-      >>> len(plot_first_board(result, detached_axes()).collections[0].get_offsets())
-      7
-    """
-    if not len(result.solutions):
-        raise ValueError("solutions has none, expected at least one to draw")
-    return plot_board(result.solutions[0], ax)
 
 
 def plot_convergence(

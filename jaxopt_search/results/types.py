@@ -335,7 +335,9 @@ class QueensResult(NamedTuple):
         """
         from jaxopt_search.results import plotting
 
-        return np.array([plotting.plot_first_board(self, ax)])
+        if not len(self.solutions):
+            raise ValueError("solutions has none, expected at least one to draw")
+        return np.array([plotting.plot_board(self.solutions[0], ax)])
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""
