@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxopt_search import checks
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.datasets import distances
 
@@ -209,23 +210,23 @@ def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
 
 def check_square(what: str, matrix: np.ndarray, *dtypes: str) -> None:
     """Raises `ValueError` unless `matrix` is [n, n] of finite numbers with n >= 1."""
-    if not isinstance(matrix, np.ndarray) or matrix.dtype not in dtypes:
-        kind = getattr(matrix, "dtype", type(matrix).__name__)
-        raise ValueError(f"{what} is {kind}, expected an array of {' or '.join(dtypes)}")
+    _check_array(what, matrix, *dtypes)
     if not np.isfinite(matrix).all():
         raise ValueError(f"{what} holds NaN or infinity, expected finite numbers")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise ValueError(f"{what} has shape {matrix.shape}, expected (n, n) with n >= 1")
+    checks.check_square(matrix, what)
 
 
 def check_coordinates(coordinates: np.ndarray) -> None:
     """Raises `ValueError` unless `coordinates` is [n, 2] float64, n >= 1, of sane size."""
-    if not isinstance(coordinates, np.ndarray) or coordinates.dtype != np.float64:
-        kind = getattr(coordinates, "dtype", type(coordinates).__name__)
-        raise ValueError(f"coordinates is {kind}, expected a float64 array")
-    if coordinates.ndim != 2 or coordinates.shape[1] != 2 or coordinates.size == 0:
-        raise ValueError(f"coordinates has shape {coordinates.shape}, expected (n, 2) with n >= 1")
+    _check_array("coordinates", coordinates, "float64")
+    checks.check_places(coordinates, "coordinates")
     bad = ~(np.abs(coordinates) <= MAX_COORDINATE)
     if bad.any():
         worst = float(coordinates[bad][0])
         raise ValueError(f"coordinates contains {worst}, expected values within +-1e12")
+
+
+def _check_array(what: str, array: Any, *dtypes: str) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype not in dtypes:
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise ValueError(f"{what} is {kind}, expected an array of {' or '.join(dtypes)}")

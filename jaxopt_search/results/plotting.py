@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.checks import check_permutation, imported, real_array
+from jaxopt_search.checks import check_permutation, check_places, imported, real_array
 from jaxopt_search.results.types import History, Record, Result, StackedResult
 
 __all__ = [
@@ -43,8 +43,7 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None, *, is_open: bool = Fa
       [0, 2, 2, 0]
     """
     points = real_array(coordinates, "coordinates")
-    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
-        raise ValueError(f"coordinates has shape {points.shape}, expected (n, 2) with n >= 1")
+    check_places(points, "coordinates")
     tour = check_permutation(tour, len(points), "tour")
     ax = _axes(ax)
     route = points[tour if is_open else np.append(tour, tour[:1])]
