@@ -1,4 +1,4 @@
-"""Strict readers of TSPLIB and QAPLIB files: one clear line with file and line number, or numbers.
+"""Strict readers of files of instances: one clear line with file and line number, or numbers.
 
 Reinelt, TSPLIB95, 1995; Burkard, Karisch and Rendl, QAPLIB, 1997. Files are not trusted. Python's
 `int` and `float` accept `1_000`, `nan`, `0x1F` (with a base) and digits of any script, so each
@@ -12,7 +12,7 @@ import pathlib
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -21,6 +21,7 @@ from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
+from jaxopt_search.files import check_regular
 
 MAX_BYTES = 256 * 2**20
 
@@ -672,3 +673,66 @@ def _integers_of(
     if len(words) not in counts or not all(map(INTEGER.fullmatch, words)):
         raise source.error(at, f"{show(b' '.join(words))}, expected {what}, integers")
     return list(map(int, words))
+
+
+# Cities with good tours, for learning, as such sets are exchanged: a line for each instance, with
+# the coordinates `x y x y ...`, the word `output`, and the tour `i j ... i`, closed and numbered
+# from 1. Joshi, Laurent, Bresson, "An efficient graph convolutional network technique for the
+# travelling salesman problem", 2019, have theirs so.
+
+
+def label_line(points: np.ndarray, tour: np.ndarray) -> str:
+    """Returns the line of an instance, without its end.
+
+    Args:
+      points: [n, 2] coordinates, which are written with all their digits.
+      tour: [n] integers from 0.
+
+    Example:
+      >>> label_line(np.array([[0.5, 0.25], [0, 1], [1, 0]]), np.array([1, 0, 2]))
+      '0.5 0.25 0.0 1.0 1.0 0.0 output 2 1 3 2'
+    """
+    closed = [*(tour + 1).tolist(), int(tour[0]) + 1]
+    return " ".join([*map(repr, points.ravel().tolist()), "output", *map(str, closed)])
+
+
+def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Reads instances with their tours, as `jaxopt-search labels` writes them.
+
+    Returns the coordinates, [n, 2] float64 each, and the tours, [n] int32 each, from 0.
+
+    Raises:
+      InstanceFormatError: with the line, for what is no instance with a closed tour of all cities.
+      ValueError, OSError: if it is no file that can be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.txt")
+      >>> _ = path.write_text("0.5 0.25 0 1 1 0 output 2 1 3 2\\n")
+      >>> points, tours = load_labels(path)
+      >>> points[0].tolist(), tours[0].tolist()
+      ([[0.5, 0.25], [0.0, 1.0], [1.0, 0.0]], [1, 0, 2])
+    """
+    check_regular(path)
+    with open(path, encoding="ascii", errors="replace") as file:
+        return labels_of(file, os.fspath(path))
+
+
+def labels_of(lines: Iterable[str], name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Returns what `load_labels` does, of lines."""
+    pairs = [_label_of(line, f"{name}, line {at}") for at, line in enumerate(lines, start=1)]
+    return [points for points, _ in pairs], [tour for _, tour in pairs]
+
+
+def _label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+    given, word, order = line.partition(" output ")
+    try:
+        numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1
+    except ValueError as error:
+        raise InstanceFormatError(f"{where}: {error}") from None
+    n = len(numbers) // 2
+    if not word or len(numbers) != 2 * n or not np.isfinite(numbers).all():
+        raise InstanceFormatError(f"{where}: expected finite coordinates, 'output' and a tour")
+    if len(tour) != n + 1 or tour[0] != tour[-1] or (np.sort(tour[:-1]) != np.arange(n)).any():
+        raise InstanceFormatError(f"{where}: expected a closed tour of the {n} cities, from 1")
+    return numbers.reshape(n, 2), tour[:-1].astype(np.int32)
