@@ -177,6 +177,18 @@ def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
     return array.astype(np.int32)
 
 
+def check_square(matrix: Any, name: str, hint: str = "") -> None:
+    """Refuses an array that is not [n, n]."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"{name} has shape {matrix.shape}, expected (n, n) with n >= 1{hint}")
+
+
+def check_places(points: Any, name: str) -> None:
+    """Refuses an array that is not [n, 2], places in the plane."""
+    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
+        raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
+
+
 def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
     """Refuses a value that is not one of `options`."""
     if not any(value is option or value == option for option in options):

@@ -18,15 +18,20 @@ _EXPECTED = {
     PERMUTATION: "permutations of 0 to n - 1, [n] int32",
     "vector": "vectors of a js.VectorProblem",
 }
-_EXAMPLES = {
-    Problem: "one such as tsp returns",
-    Search: "one such as simulated_annealing returns",
-    Exchange: "None or one such as ring returns",
+_PARTS = {
+    "Problem": "js.Problem, one such as tsp returns",
+    "Search": "js.Search, one such as simulated_annealing returns",
+    "Exchange": "js.Exchange, None or one such as ring returns",
+    "Neighborhood": "js.Neighborhood, such as Relocate(), or js.Moves",
+    "Acceptance": "js.acceptance.Acceptance, one such as threshold returns",
+    "Crossover": "js.Crossover, one such as edge_assembly returns",
+    "LocalHeuristic": "js.successors.LocalHeuristic",
 }
-_OF_DATA = "one such as tsp_from_coords makes of coordinates, and tsp or qap of matrices"
+"""What is expected, by the name of the base class."""
+_OF_DATA = "js.Problem, as tsp_from_coords makes of coordinates, and tsp or qap of matrices"
 _MAKERS = dict.fromkeys(("list", "tuple", "ndarray", "ArrayImpl"), _OF_DATA) | {
-    "TSPInstance": "one such as tsp_from_instance makes of it",
-    "QAPInstance": "one such as qap_from_instance makes of it",
+    "TSPInstance": "js.Problem, one such as tsp_from_instance makes of it",
+    "QAPInstance": "js.Problem, one such as qap_from_instance makes of it",
 }
 """How objects of other classes become problems, by the name of the class."""
 
@@ -111,7 +116,7 @@ def check_parts(
 
 
 def check_part(part: Any, base: type, name: str | None = None) -> None:
-    """Refuses an object that is no `types.Problem`, `Search` or `Exchange`, or no pytree.
+    """Refuses an object that is no `types.Problem`, `Search` or the like, or no pytree.
 
     Args:
       part: its leaves may be shapes.
@@ -127,8 +132,8 @@ def check_part(part: Any, base: type, name: str | None = None) -> None:
         found = "None" if part is None else f"a {kind}"
         if isinstance(part, type | types.FunctionType):
             found = f"the {'class' if isinstance(part, type) else 'function'} {part.__name__}"
-        expected = _MAKERS.get(kind if base is Problem else "", _EXAMPLES[base])
-        raise TypeError(f"{name} is {found}, expected a js.{base.__name__}, {expected}")
+        expected = _MAKERS.get(kind if base is Problem else "", _PARTS[base.__name__])
+        raise TypeError(f"{name} is {found}, expected a {expected}")
     if jax.tree_util.all_leaves([part]):
         raise TypeError(
             f"{name} is a {kind}, expected a pytree; decorate the class with jaxopt_search.pytree"

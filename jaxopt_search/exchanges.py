@@ -15,6 +15,7 @@ from jax import lax
 from jaxopt_search.backends import floats, memory, random
 from jaxopt_search.backends.costs import cost_change
 from jaxopt_search.checks import check_count, check_share, float32, int32
+from jaxopt_search.contracts import check_part
 from jaxopt_search.crossovers import permutations
 from jaxopt_search.problems import permutation
 from jaxopt_search.pytrees import pytree
@@ -306,11 +307,8 @@ def recombine(
       >>> exchange.donors(stream, jnp.array([7, 7, 7, 7]), jnp.int32(4)).tolist()  # other parents
       [2, 0, 1, 0]
     """
-    if crossover is not None and not isinstance(crossover, Crossover):
-        kind = type(crossover).__name__
-        raise TypeError(
-            f"crossover is a {kind}, expected a js.Crossover, one such as edge_assembly returns"
-        )
+    if crossover is not None:
+        check_part(crossover, Crossover)
     return Recombine(
         every=int32(check_count("every", every)),
         share=float32(check_share("share", share)),

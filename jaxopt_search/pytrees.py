@@ -5,7 +5,7 @@ that a cache of `jit` confuses two of them now and then and runs one's program f
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import jax
@@ -33,19 +33,13 @@ class IgnoredByJit:
         return hash(type(self))
 
 
-def pytree(
-    kind: Class,
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-) -> Class:
+def pytree(kind: Class) -> Class:
     """Registers a dataclass, as a decorator: fields marked static are part of the program.
 
     Like `jax.tree_util.register_dataclass`, but two classes are never taken for one another.
 
     Args:
       kind: the class.
-      data_fields: the names of the other fields, for a class that does not mark them.
-      meta_fields: the names of the static fields, likewise.
 
     Example:
       >>> import dataclasses
@@ -58,10 +52,8 @@ def pytree(
       [1.5]
     """
     fields = [field for field in dataclasses.fields(kind) if field.init]
-    marked = [field.name for field in fields if field.metadata.get("static", False)]
-    static = marked if meta_fields is None else list(meta_fields)
-    unmarked = [field.name for field in fields if field.name not in static]
-    data = unmarked if data_fields is None else list(data_fields)
+    static = [field.name for field in fields if field.metadata.get("static", False)]
+    data = [field.name for field in fields if field.name not in static]
 
     def flatten(part: Any) -> tuple[list[Any], tuple[Any, ...]]:
         return [getattr(part, name) for name in data], tuple(getattr(part, name) for name in static)

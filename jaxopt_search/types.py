@@ -504,7 +504,7 @@ class Search(abc.ABC):
     """The search that improves what this one makes; None for none."""
     draws: tuple[int, int] = (0, 0)
     """(slots, words per slot) of the stream that a step uses at most, so that they can be drawn for
-    many steps at a time on a CPU.
+    many steps at a time on a CPU: that pays for steps of many words and little else.
     """
     check_every: int | None = None
     """Steps between stop tests where a run is not told; None for the default."""

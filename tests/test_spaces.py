@@ -89,7 +89,7 @@ class Short(Paint):
 
 
 for one in (Half, Floats, Short):
-    js.pytree(one, ["domain_sizes", "wanted"], [])
+    js.pytree(one)
 
 SIZES, WANTED = jnp.int32([2, 4, 3, 4, 1]), jnp.int32([1, 3, 0, 2, 0])
 ASSIGN = js.simulated_annealing(js.Assign(), 0.5)

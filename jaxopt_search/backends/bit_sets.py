@@ -33,6 +33,7 @@ __all__ = [
 
 BITS = 32
 """Variables to a word."""
+_ALL = np.uint32(2**BITS - 1)
 
 
 def num_words(num_variables: int) -> int:
@@ -52,7 +53,7 @@ def full(num_variables: int) -> np.ndarray:
       >>> full(3).tolist(), full(33).tolist()
       ([7], [4294967295, 1])
     """
-    words = np.full(num_words(num_variables), 2**BITS - 1, np.uint32)
+    words = np.full(num_words(num_variables), _ALL)
     words[-1] = _last_word(num_variables)
     return words
 
@@ -105,15 +106,13 @@ def read(buffer: jax.Array, num_variables: int) -> jax.Array:
       num_variables: how many may be in the set.
 
     Returns:
-      uint32, [] if it is one word, else [a power of two].
+      uint32, [a power of two].
 
     Example:
-      >>> int(read(jnp.array([5], jnp.uint32), 3)), read(jnp.array([5, 1], jnp.uint32), 33).tolist()
-      (5, [5, 1])
+      >>> read(jnp.array([5, 1], jnp.uint32), 33).tolist()
+      [5, 1]
     """
     size = num_words(num_variables)
-    if size == 1:
-        return load(buffer, jnp.int32(0)) & everything(num_variables)
     word = lax.iota(jnp.int32, memory.power_of_two(size))
     return load(buffer, jnp.minimum(word, size - 1)) & everything(num_variables)
 
@@ -122,14 +121,12 @@ def everything(num_variables: int) -> jax.Array:
     """Returns the set of all variables as `read` returns it.
 
     Example:
-      >>> int(everything(3)), everything(65).tolist()
-      (7, [4294967295, 4294967295, 1, 0])
+      >>> everything(3).tolist(), everything(65).tolist()
+      ([7], [4294967295, 4294967295, 1, 0])
     """
-    last, size = jnp.uint32(_last_word(num_variables)), num_words(num_variables)
-    if size == 1:
-        return last
+    size = num_words(num_variables)
     word = lax.iota(jnp.int32, memory.power_of_two(size))
-    bits = jnp.where(word == size - 1, last, jnp.uint32(2**BITS - 1))
+    bits = jnp.where(word == size - 1, jnp.uint32(_last_word(num_variables)), _ALL)
     return jnp.where(word < size, bits, jnp.uint32(0))
 
 
@@ -141,11 +138,9 @@ def write(buffer: jax.Array, bits: jax.Array) -> jax.Array:
       bits: as `read` returns it.
 
     Example:
-      >>> write(jnp.zeros(1, jnp.uint32), jnp.uint32(5)).tolist()
+      >>> write(jnp.zeros(1, jnp.uint32), jnp.array([5], jnp.uint32)).tolist()
       [5]
     """
-    if not bits.ndim:
-        return store(buffer, jnp.int32(0), bits, jnp.bool_(True))
     word = lax.iota(jnp.int32, bits.shape[0])
     return store(buffer, word, bits, word < buffer.shape[0])
 
@@ -154,55 +149,65 @@ def count(bits: jax.Array) -> jax.Array:
     """Returns how many members sets have, [...] int32.
 
     Args:
-      bits: [..., words] uint32, or [] for one word.
+      bits: [..., words] uint32.
 
     Example:
-      >>> int(count(jnp.uint32(5))), count(jnp.array([[5, 1], [0, 0]], jnp.uint32)).tolist()
-      (2, [3, 0])
+      >>> count(jnp.array([[5, 1], [0, 0]], jnp.uint32)).tolist()
+      [3, 0]
     """
-    counts = _ones(bits)
-    return jnp.sum(counts, axis=-1, dtype=jnp.int32) if counts.ndim else counts
+    return jnp.sum(_ones(bits), axis=-1, dtype=jnp.int32)
 
 
 def first(bits: jax.Array) -> jax.Array:
     """Returns the first member of a set that has one, [] int32.
 
     Example:
-      >>> int(first(jnp.uint32(6))), int(first(jnp.array([0, 1], jnp.uint32)))
-      (1, 32)
+      >>> int(first(jnp.array([0, 1], jnp.uint32)))
+      32
     """
-    if not bits.ndim:
-        return _lowest_bit(bits)
-    word = lax.iota(jnp.int32, bits.shape[0])
-    place = jnp.min(jnp.where(bits != 0, word, bits.shape[0] - 1))
-    return place * BITS + _lowest_bit(_word(bits, place))
+    place = jnp.min(jnp.where(bits != 0, lax.iota(jnp.int32, bits.size), bits.size - 1))
+    word = _word(bits, place)
+    return place * BITS + BITS - 1 - lax.clz(word & (~word + jnp.uint32(1))).astype(jnp.int32)
 
 
 def member(bits: jax.Array, number: jax.Array) -> jax.Array:
     """Returns the member with this number, counted from 0, [] int32.
 
     Args:
-      number: [] int32, below `count(bits)`.
+      number: [] int32; from `count(bits)` on anything is returned, in range.
 
     Example:
-      >>> [int(member(jnp.uint32(13), jnp.int32(number))) for number in range(3)]
+      >>> bits = jnp.array([13], jnp.uint32)
+      >>> [int(member(bits, jnp.int32(number))) for number in range(3)]
       [0, 2, 3]
     """
-    if not bits.ndim:
-        return _bit(bits, number)
-    word = lax.iota(jnp.int32, bits.shape[0])
     counts = _ones(bits)
     place = jnp.sum((jnp.cumsum(counts) <= number).astype(jnp.int32), dtype=jnp.int32)
-    place = jnp.minimum(place, bits.shape[0] - 1)
-    before = jnp.sum(jnp.where(word < place, counts, jnp.int32(0)), dtype=jnp.int32)
-    return place * BITS + _bit(_word(bits, place), number - before)
+    place = jnp.minimum(place, bits.size - 1)
+    is_before = lax.iota(jnp.int32, bits.size) < place
+    left = number - jnp.sum(jnp.where(is_before, counts, jnp.int32(0)), dtype=jnp.int32)
+    return place * BITS + jnp.minimum(_bit(_word(bits, place), left), BITS - 1)
+
+
+def members(bits: jax.Array, number: jax.Array) -> jax.Array:
+    """Returns several members of a set, by their numbers, [M] int32; see `member`.
+
+    Args:
+      bits: [words] uint32, a power of two.
+      number: [M] int32.
+
+    Example:
+      >>> members(jnp.array([5, 1], jnp.uint32), jnp.arange(3)).tolist()
+      [0, 2, 32]
+    """
+    return jax.vmap(member, (None, 0))(bits, number)
 
 
 def added(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
     """Returns the set with a variable put in where `where` holds.
 
     Args:
-      bits: uint32, [] or [a power of two], as `read` returns it.
+      bits: uint32, [a power of two], as `read` returns it.
       variable: [] int32.
       where: [] bool.
 
@@ -210,8 +215,8 @@ def added(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
       uint32, of the shape of `bits`.
 
     Example:
-      >>> int(added(jnp.uint32(5), jnp.int32(1), jnp.bool_(True)))
-      7
+      >>> added(jnp.array([5], jnp.uint32), jnp.int32(1), jnp.bool_(True)).tolist()
+      [7]
     """
     return bits | _only(bits, variable, where)
 
@@ -220,7 +225,7 @@ def removed(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array
     """Returns the set with a variable taken out where `where` holds.
 
     Args:
-      bits: uint32, [] or [a power of two], as `read` returns it.
+      bits: uint32, [a power of two], as `read` returns it.
       variable: [] int32.
       where: [] bool.
 
@@ -228,8 +233,8 @@ def removed(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array
       uint32, of the shape of `bits`.
 
     Example:
-      >>> int(removed(jnp.uint32(5), jnp.int32(2), jnp.bool_(True)))
-      1
+      >>> removed(jnp.array([5], jnp.uint32), jnp.int32(2), jnp.bool_(True)).tolist()
+      [1]
     """
     return bits & ~_only(bits, variable, where)
 
@@ -238,8 +243,6 @@ def _only(bits: jax.Array, variable: jax.Array, where: jax.Array) -> jax.Array:
     """Returns the set of one variable, or of none, of the shape of `bits`."""
     place = variable.astype(jnp.uint32)
     bit = where.astype(jnp.uint32) << (place & jnp.uint32(BITS - 1))
-    if not bits.ndim:
-        return bit
     word = lax.iota(jnp.uint32, bits.shape[0])
     return jnp.where(word == place >> jnp.uint32(5), bit, jnp.uint32(0))
 
@@ -256,36 +259,6 @@ def _last_word(num_variables: int) -> int:
 def _word(bits: jax.Array, place: jax.Array) -> jax.Array:
     is_there = lax.iota(jnp.int32, bits.shape[0]) == place
     return jnp.sum(jnp.where(is_there, bits, jnp.uint32(0)), dtype=jnp.uint32)
-
-
-def _lowest_bit(word: jax.Array) -> jax.Array:
-    """Returns the number of zeros below the lowest one, [] int32."""
-    return BITS - 1 - lax.clz(word & (~word + jnp.uint32(1))).astype(jnp.int32)
-
-
-def members(bits: jax.Array, number: jax.Array) -> jax.Array:
-    """Returns several members of a set, by their numbers, [M] int32.
-
-    Args:
-      bits: [words] uint32, a power of two.
-      number: [M] int32; from `count(bits)` on anything is returned, in range.
-
-    Example:
-      >>> jax.jit(members)(jnp.array([5, 1], jnp.uint32), jnp.arange(3)).tolist()
-      [0, 2, 32]
-    """
-    (words,) = bits.shape
-    shape = number.shape[0], words
-    counts = _ones(bits)
-    upto = jnp.broadcast_to(jnp.cumsum(counts)[None], shape)
-    place = jnp.sum((upto <= number[:, None]).astype(jnp.int32), axis=1, dtype=jnp.int32)
-    place = jnp.minimum(place, words - 1)
-    column = lax.broadcasted_iota(jnp.int32, shape, 1)
-    before = jnp.where(column < place[:, None], jnp.broadcast_to(counts[None], shape), 0)
-    word = jnp.where(column == place[:, None], jnp.broadcast_to(bits[None], shape), jnp.uint32(0))
-    word = jnp.sum(word, axis=1, dtype=jnp.uint32)
-    left = number - jnp.sum(before, axis=1, dtype=jnp.int32)
-    return place * BITS + jnp.minimum(_bit(word, left), BITS - 1)
 
 
 def _bit(word: jax.Array, number: jax.Array) -> jax.Array:

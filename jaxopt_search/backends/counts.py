@@ -8,9 +8,10 @@ that take a `Number` also take one word for each, which is faster.
 """
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -26,40 +27,33 @@ _AT_ONCE = 2**16
 """This many halves of words add up in 32 bits."""
 
 
-def _compared(compare: Callable[[Any, Any], Any]) -> Callable[["Count", Any], Any]:
-    """Returns a method that compares a count with a number, exactly unless that is a float."""
+def _operator(
+    compute: Callable[[Any, Any], Any], *, compares: bool = False, reflected: bool = False
+) -> Callable[["Count", Any], Any]:
+    """Returns a method that computes with a count and a number, or compares them.
+
+    Exact outside of `jit`; inside, comparisons with integers are.
+    """
 
     def method(count: "Count", other: Any) -> Any:
         if not isinstance(other, _NUMBERS):
             return NotImplemented
-        if _is_known(count) and _is_known(other):
-            return compare(on_host(count), on_host(other))
-        if not isinstance(other, Count) and not jnp.issubdtype(jnp.result_type(other), jnp.integer):
-            return compare(jnp.asarray(count), other)
+        pair = (other, count) if reflected else (count, other)
+        if all(map(_is_known, pair)):
+            return compute(*map(on_host, pair))
+        is_integer = isinstance(other, Count) or jnp.issubdtype(jnp.result_type(other), jnp.integer)
+        if not (compares and is_integer):
+            return compute(*(jnp.asarray(x) if isinstance(x, Count) else x for x in pair))
         words, is_negative = _words_of(other)
         is_low = is_at_most(count, words) & ~is_negative
         is_same = is_low & is_at_most(words, count)
-        return compare(jnp.where(is_low, -1, 1) + is_same, 0)  # the sign of the difference
+        return compute(jnp.where(is_low, -1, 1) + is_same, 0)  # the sign of the difference
 
     return method
 
 
-def _computed(compute: Callable[[Any, Any], Any]) -> Callable[["Count", Any], Any]:
-    """Returns a method that computes with a count and a number, exactly outside of `jit`."""
-
-    def method(count: "Count", other: Any) -> Any:
-        if not isinstance(other, _NUMBERS):
-            return NotImplemented
-        if _is_known(count) and _is_known(other):
-            return compute(on_host(count), on_host(other))
-        other = jnp.asarray(other) if isinstance(other, Count) else other
-        return compute(jnp.asarray(count), other)
-
-    return method
-
-
-def _reflected(compute: Callable[[Any, Any], Any]) -> Callable[["Count", Any], Any]:
-    return _computed(lambda count, other: compute(other, count))
+_compared = functools.partial(_operator, compares=True)
+_reflected = functools.partial(_operator, reflected=True)
 
 
 @pytree
@@ -118,12 +112,12 @@ class Count:
     __le__ = _compared(operator.le)
     __gt__ = _compared(operator.gt)
     __ge__ = _compared(operator.ge)
-    __add__, __radd__ = _computed(operator.add), _reflected(operator.add)
-    __sub__, __rsub__ = _computed(operator.sub), _reflected(operator.sub)
-    __mul__, __rmul__ = _computed(operator.mul), _reflected(operator.mul)
-    __truediv__, __rtruediv__ = _computed(operator.truediv), _reflected(operator.truediv)
-    __floordiv__, __rfloordiv__ = _computed(operator.floordiv), _reflected(operator.floordiv)
-    __mod__, __rmod__ = _computed(operator.mod), _reflected(operator.mod)
+    __add__, __radd__ = _operator(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _operator(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _operator(operator.mul), _reflected(operator.mul)
+    __truediv__, __rtruediv__ = _operator(operator.truediv), _reflected(operator.truediv)
+    __floordiv__, __rfloordiv__ = _operator(operator.floordiv), _reflected(operator.floordiv)
+    __mod__, __rmod__ = _operator(operator.mod), _reflected(operator.mod)
 
     def __neg__(self) -> Any:
         return 0 - self
@@ -202,11 +196,7 @@ def first(counts: Count) -> jax.Array:
     return jnp.argmax(is_first).astype(jnp.int32)
 
 
-@overload
-def add(number: Count, amount: Number) -> Count: ...
-@overload
-def add(number: Number, amount: Number) -> Number: ...
-def add(number: Number, amount: Number) -> Number:
+def add(number: Any, amount: Number) -> Any:
     """Returns a number plus a count or a nonnegative number of 32 bits."""
     if not isinstance(number, Count):
         return number + _low(amount)
@@ -224,11 +214,7 @@ def subtract(number: Number, amount: Number) -> Number:
     return Count(high - borrowed, number.low - _low(amount))
 
 
-@overload
-def total(numbers: Count, axis: int = -1) -> Count: ...
-@overload
-def total(numbers: Number, axis: int = -1) -> Number: ...
-def total(numbers: Number, axis: int = -1) -> Number:
+def total(numbers: Any, axis: int = -1) -> Any:
     """Returns the sum over an axis."""
     if not isinstance(numbers, Count):
         return _sum(numbers, axis)

@@ -127,8 +127,10 @@ def update_rows(
         for row in rows:
             place = Place(row, lax.iota(jnp.int32, columns))
             counts = None if within is None else within.holds(place)
-            whole = _Whole((1, columns), columns, place, counts, row)
-            tables = _change(whole, body, tables, where)
+            old = [lax.dynamic_index_in_dim(one, row, keepdims=False) for one in tables]
+            new = _change(_Whole((1, columns), columns, place, counts), body, old, where)
+            pairs = zip(tables, new, strict=True)
+            tables = tuple(lax.dynamic_update_index_in_dim(*pair, row, 0) for pair in pairs)
         return tables
 
     def row_of(number: jax.Array) -> jax.Array:
@@ -280,35 +282,26 @@ def _parts(shape: Shape, prepare: Prepare, within: Within | None) -> Any:
 
 
 class _Whole(NamedTuple):
-    """All entries of tables, or of a row, at once: the only part of itself.
+    """All entries of tables at once: the only part of itself.
 
     Attributes:
       shape: of the tables.
       columns: of what counts, by which entries are numbered.
       place: of the entries.
       counts: which of them count; None for all.
-      row: [] int32; None for all.
     """
 
     shape: Shape
     columns: int | jax.Array
     place: Place
     counts: jax.Array | None
-    row: jax.Array | None = None
 
     def load(self, tables: Any) -> Values:
-        if self.row is None:
-            return tuple(tables)
-        return tuple(lax.dynamic_index_in_dim(one, self.row, keepdims=False) for one in tables)
+        return tuple(tables)
 
     def store(self, tables: Any, entries: Values, where: jax.Array) -> Any:
         where = where if self.counts is None else where & self.counts
-        pairs = zip(entries, self.load(tables), strict=True)
-        new = tuple(jnp.where(where, *pair) for pair in pairs)
-        if self.row is None:
-            return new
-        pairs = zip(tables, new, strict=True)
-        return tuple(lax.dynamic_update_index_in_dim(*pair, self.row, 0) for pair in pairs)
+        return tuple(jnp.where(where, *pair) for pair in zip(entries, tables, strict=True))
 
     def backwards(self, handle: Callable[[Any, Any], Any], carry: Any) -> Any:
         return handle(self, carry)

@@ -17,7 +17,7 @@ import jaxopt_search as js
 from jaxopt_search.checks import check_count
 from jaxopt_search.command import starts
 from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
-from jaxopt_search.datasets.labels import label_line, labels_of
+from jaxopt_search.datasets.readers import label_line, labels_of
 from jaxopt_search.engine.devices import find_devices, is_cpu
 
 _STEPS = 2000  # for each city

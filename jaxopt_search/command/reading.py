@@ -228,15 +228,13 @@ def _csv(
             raise InstanceFormatError(f"{where}: {text}")
         labels.append(fields[0])
         texts = [fields[place] for place in chosen]
-        if is_inf_fine and not all(map(_REAL.fullmatch, texts)):
-            known = ["inf" if text.lower() in _MISSING else text for text in texts]
-            if all(text == "inf" or _REAL.fullmatch(text) for text in known):
-                rows.append(np.array(list(map(float, known))))
-                continue
-        bad = next((text for text in texts if not _REAL.fullmatch(text)), None)
-        if bad is not None:
+        bad = [text for text in texts if not _REAL.fullmatch(text)]
+        if is_inf_fine:
+            texts = ["inf" if text.lower() in _MISSING else text for text in texts]
+            bad = [text for text in bad if text.lower() not in _MISSING]
+        if bad:
             hint = "; --columns such as 2,3 reads only those" if len(texts) > 2 else ""
-            raise InstanceFormatError(f"{where}: {show(bad.encode())} is not a number{hint}")
+            raise InstanceFormatError(f"{where}: {show(bad[0].encode())} is not a number{hint}")
         is_integer = all(map(_INTEGER.fullmatch, texts))
         rows.append(np.array(list(map(int if is_integer else float, texts))))
     told = columns or [names[place] for place in chosen if names]

@@ -1,9 +1,8 @@
 """What children two solutions have: the operators of `genetic` by name, and others."""
 
 from jaxopt_search.crossovers import permutations
-from jaxopt_search.crossovers.operators import Draws, Island, Operators
+from jaxopt_search.crossovers.operators import Draws, Island, Operators, VectorOperators
 from jaxopt_search.crossovers.permutations import PermutationOperators
-from jaxopt_search.crossovers.vectors import VectorOperators
 
 OPERATORS: dict[str, Operators] = {
     "pmx": PermutationOperators(permutations.pmx_rows, leaves_fixed=True),

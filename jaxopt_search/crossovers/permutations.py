@@ -14,7 +14,7 @@ from jax import lax
 from jaxopt_search.backends import loops, random
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.rows import Block, Tile
-from jaxopt_search.crossovers.operators import Draws, Island, entry_words
+from jaxopt_search.crossovers.operators import Draws, Island, Operators, entry_words
 from jaxopt_search.neighborhoods.swap import Swap, positions
 from jaxopt_search.problems.permutation import inverse
 from jaxopt_search.types import Stream
@@ -160,7 +160,7 @@ class PermutationTables(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class PermutationOperators:
+class PermutationOperators(Operators):
     """A crossover of permutations with two random cuts; mutation exchanges two random values.
 
     The second parent gives the part between the cuts, which are two of 0 to n - 1; so the last

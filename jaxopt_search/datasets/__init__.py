@@ -18,10 +18,10 @@ from jaxopt_search.datasets.generators import (
     uniform_tsp,
 )
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
-from jaxopt_search.datasets.labels import load_labels
 from jaxopt_search.datasets.readers import (
     load_atsp,
     load_graph,
+    load_labels,
     load_qaplib,
     load_qaplib_solution,
     load_tour,

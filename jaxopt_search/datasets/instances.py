@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxopt_search import checks
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.datasets import distances
 
@@ -24,7 +25,6 @@ class TSPInstance:
       matrix: [n, n] int64 or float64, symmetric, zero diagonal, or None.
       best_known: length of the best known tour, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
-      comment: free text.
 
     Example:
       >>> corners = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 4.0], [3.0, 0.0]])
@@ -39,7 +39,6 @@ class TSPInstance:
     matrix: np.ndarray | None = None
     best_known: int | None = None
     is_optimal: bool = False
-    comment: str = ""
 
     def __post_init__(self):
         kind, is_explicit = self.edge_weight_type, self.edge_weight_type == "EXPLICIT"
@@ -102,7 +101,6 @@ class QAPInstance:
       distance: [n, n] int64 between locations; the second matrix of a QAPLIB file.
       best_known: cost of the best known assignment, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
-      comment: free text.
 
     Example:
       >>> flow, distance = np.array([[0, 5], [1, 0]]), np.array([[0, 3], [2, 0]])
@@ -116,7 +114,6 @@ class QAPInstance:
     distance: np.ndarray
     best_known: int | None = None
     is_optimal: bool = False
-    comment: str = ""
 
     def __post_init__(self):
         check_square("flow", self.flow, "int64")
@@ -157,7 +154,6 @@ class GraphInstance:
       n: number of vertices, which are 0 to n - 1.
       edges: [m, 2] int64, each edge once, its smaller vertex first.
       weights: [m] int64, of the edges; ones where a graph has no weights.
-      comment: free text.
 
     Example:
       >>> edges, weights = np.array([[0, 1], [1, 2]]), np.array([1, -1])
@@ -169,7 +165,6 @@ class GraphInstance:
     n: int
     edges: np.ndarray
     weights: np.ndarray
-    comment: str = ""
 
     def __post_init__(self):
         for what, array, shape in (
@@ -215,23 +210,23 @@ def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
 
 def check_square(what: str, matrix: np.ndarray, *dtypes: str) -> None:
     """Raises `ValueError` unless `matrix` is [n, n] of finite numbers with n >= 1."""
-    if not isinstance(matrix, np.ndarray) or matrix.dtype not in dtypes:
-        kind = getattr(matrix, "dtype", type(matrix).__name__)
-        raise ValueError(f"{what} is {kind}, expected an array of {' or '.join(dtypes)}")
+    _check_array(what, matrix, *dtypes)
     if not np.isfinite(matrix).all():
         raise ValueError(f"{what} holds NaN or infinity, expected finite numbers")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise ValueError(f"{what} has shape {matrix.shape}, expected (n, n) with n >= 1")
+    checks.check_square(matrix, what)
 
 
 def check_coordinates(coordinates: np.ndarray) -> None:
     """Raises `ValueError` unless `coordinates` is [n, 2] float64, n >= 1, of sane size."""
-    if not isinstance(coordinates, np.ndarray) or coordinates.dtype != np.float64:
-        kind = getattr(coordinates, "dtype", type(coordinates).__name__)
-        raise ValueError(f"coordinates is {kind}, expected a float64 array")
-    if coordinates.ndim != 2 or coordinates.shape[1] != 2 or coordinates.size == 0:
-        raise ValueError(f"coordinates has shape {coordinates.shape}, expected (n, 2) with n >= 1")
+    _check_array("coordinates", coordinates, "float64")
+    checks.check_places(coordinates, "coordinates")
     bad = ~(np.abs(coordinates) <= MAX_COORDINATE)
     if bad.any():
         worst = float(coordinates[bad][0])
         raise ValueError(f"coordinates contains {worst}, expected values within +-1e12")
+
+
+def _check_array(what: str, array: Any, *dtypes: str) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype not in dtypes:
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise ValueError(f"{what} is {kind}, expected an array of {' or '.join(dtypes)}")

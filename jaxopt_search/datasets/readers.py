@@ -1,4 +1,4 @@
-"""Strict readers of TSPLIB and QAPLIB files: one clear line with file and line number, or numbers.
+"""Strict readers of files of instances: one clear line with file and line number, or numbers.
 
 Reinelt, TSPLIB95, 1995; Burkard, Karisch and Rendl, QAPLIB, 1997. Files are not trusted. Python's
 `int` and `float` accept `1_000`, `nan`, `0x1F` (with a base) and digits of any script, so each
@@ -12,7 +12,7 @@ import pathlib
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -21,6 +21,7 @@ from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
+from jaxopt_search.files import check_regular
 
 MAX_BYTES = 256 * 2**20
 
@@ -38,7 +39,7 @@ _KEY = re.compile(
 _SECTION = re.compile(
     "(NODE_COORD|EDGE_WEIGHT|DISPLAY_DATA|FIXED_EDGES|TOUR|DEPOT|DEMAND|EDGE_DATA)_SECTION"
 )
-_READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION", "FIXED_EDGES_SECTION")
+_READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
 
 # For symmetric matrices a column form is the row form of the other triangle.
 _LOWER, _LOWER_DIAG = ("LOWER_ROW", "UPPER_COL"), ("LOWER_DIAG_ROW", "UPPER_DIAG_COL")
@@ -175,10 +176,14 @@ class Source:
         return self.error(match.start(), f"{token} among {what}, expected {expected}")
 
 
+def _is_real(token: bytes) -> bool:
+    """Returns whether a token is a real number up to 1e12."""
+    return bool(REAL.fullmatch(token)) and abs(float(token)) <= 1e12
+
+
 def _is_number(token: bytes) -> bool:
     """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
-    is_real = REAL.fullmatch(token) and abs(float(token)) <= 1e12
-    return bool(is_real or INTEGER.fullmatch(token))
+    return bool(INTEGER.fullmatch(token)) or _is_real(token)
 
 
 def show(token: bytes) -> str:
@@ -187,9 +192,7 @@ def show(token: bytes) -> str:
     return text if len(token) <= 40 else f"{text[:40]}...'"
 
 
-def load_tsplib(
-    path: str | os.PathLike, *, fixed_edges: str = "refuse", max_bytes: int = MAX_BYTES
-) -> TSPInstance:
+def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPInstance:
     """Returns the symmetric instance in a TSPLIB file.
 
     Read are TYPE TSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not rounded)
@@ -202,8 +205,6 @@ def load_tsplib(
     Args:
       path: the file; the name of the instance is the file's name without its ending, as NAME is
         wrong in some TSPLIB files.
-      fixed_edges: "refuse" a FIXED_EDGES_SECTION, or "ignore" it and return the unconstrained
-        instance, whose optimum is another one.
       max_bytes: larger files are refused before they are read.
 
     Raises:
@@ -220,14 +221,10 @@ def load_tsplib(
       >>> instance.name, instance.distances().tolist()
       ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
-    if fixed_edges not in ("refuse", "ignore"):
-        raise ValueError(f"fixed_edges is {fixed_edges!r}, expected 'refuse' or 'ignore'")
     file = _Tsplib(path, max_bytes, "TSP", "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
     file.refuse_sections_but(_READ)
-    if "FIXED_EDGES_SECTION" in file.sections:
-        file.check_fixed_edges(n, fixed_edges)
     is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
     matrix = file.matrix(n) if is_explicit else None
     places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
@@ -241,7 +238,6 @@ def load_tsplib(
         edge_weight_type=kind,
         coordinates=None if is_explicit else places,
         matrix=matrix,
-        comment=" ".join(file.comments),
     )
 
 
@@ -308,7 +304,6 @@ class _Tsplib:
     Attributes:
       source: its bytes.
       header: values of keys, with their positions.
-      comments: the values of COMMENT.
       sections: where the bodies of sections begin and end.
     """
 
@@ -316,7 +311,6 @@ class _Tsplib:
         """Reads a file, whose TYPE must be the one expected."""
         self.source = source = Source(path, max_bytes, what)
         self.header: dict[str, tuple[int, str]] = {}
-        self.comments: list[str] = []
         self.sections: dict[str, tuple[int, int]] = {}
         end, section = 0, None
         for match in _KEYWORD.finditer(source.data):
@@ -342,11 +336,8 @@ class _Tsplib:
             return keyword
         if value is None or not _KEY.fullmatch(keyword):
             raise self._junk(match.start(1))
-        text = value.strip().decode("utf-8", "replace")
-        if keyword == "COMMENT":
-            self.comments.append(text)
-        else:
-            self.header[keyword] = match.start(1), text
+        if keyword != "COMMENT":  # of which there may be several
+            self.header[keyword] = match.start(1), value.strip().decode("utf-8", "replace")
         return None
 
     def _close(self, section: str | None, start: int, stop: int) -> None:
@@ -415,13 +406,11 @@ class _Tsplib:
         seen = np.full(n + 1, -1, np.int64)  # position of each id's line
         last = start
         for last, line in source.lines(start, stop):
-            fields = line.split(None, 3)
-            if len(fields) != 3:
-                text = show(line.strip())
-                raise source.error(last, f"{text} in {section}, expected a node id and two numbers")
-            if not INTEGER.fullmatch(fields[0]):
-                raise source.error(last, f"{show(fields[0])} as node id, expected an integer")
-            node = int(fields[0])
+            number, *place = line.split(None, 3)
+            if not INTEGER.fullmatch(number) or len(place) != 2 or not all(map(_is_real, place)):
+                expected = "expected a node id and two numbers of at most 1e12 in magnitude"
+                raise source.error(last, f"{show(line.strip())} in {section}, {expected}")
+            node = int(number)
             if not 0 <= node <= n:
                 raise source.error(last, f"node {node}, expected ids 1..{n} (DIMENSION is {n})")
             if seen[node] >= 0:
@@ -429,12 +418,7 @@ class _Tsplib:
                 message = f"node {node} appears twice (first in line {first}), expected it once"
                 raise source.error(last, message)
             seen[node] = last
-            for axis, token in enumerate(fields[1:]):
-                if not REAL.fullmatch(token) or not abs(float(token)) <= 1e12:
-                    where = f"{show(token)} as coordinate of node {node}"
-                    message = f"{where}, expected a number of at most 1e12 in magnitude"
-                    raise source.error(last, message)
-                coordinates[node, axis] = float(token)
+            coordinates[node] = list(map(float, place))
         missing = np.flatnonzero(seen < 0)
         message = f"expected {n} nodes (DIMENSION is {n})"
         if missing.size == 0:
@@ -472,20 +456,6 @@ class _Tsplib:
                     f" ({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
                 )
                 raise self.source.error(position, message)
-
-    def check_fixed_edges(self, n: int, fixed_edges: str) -> None:
-        source, (start, stop) = self.source, self.sections["FIXED_EDGES_SECTION"]
-        if fixed_edges == "refuse":
-            message = "FIXED_EDGES_SECTION is not supported, expected none (see fixed_edges)"
-            raise source.unsupported(start, message)
-        *pairs, last = [line.split(None, 2) for _, line in source.lines(start, stop)] or [[]]
-        good = last == [b"-1"] and len(pairs) <= n
-        for pair in pairs:
-            good = good and len(pair) == 2 and all(map(INTEGER.fullmatch, pair))
-            good = good and all(1 <= int(node) <= n for node in pair)
-        if not good:
-            message = "malformed FIXED_EDGES_SECTION, expected pairs of ids and -1"
-            raise source.error(start, message)
 
 
 def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
@@ -703,3 +673,66 @@ def _integers_of(
     if len(words) not in counts or not all(map(INTEGER.fullmatch, words)):
         raise source.error(at, f"{show(b' '.join(words))}, expected {what}, integers")
     return list(map(int, words))
+
+
+# Cities with good tours, for learning, as such sets are exchanged: a line for each instance, with
+# the coordinates `x y x y ...`, the word `output`, and the tour `i j ... i`, closed and numbered
+# from 1. Joshi, Laurent, Bresson, "An efficient graph convolutional network technique for the
+# travelling salesman problem", 2019, have theirs so.
+
+
+def label_line(points: np.ndarray, tour: np.ndarray) -> str:
+    """Returns the line of an instance, without its end.
+
+    Args:
+      points: [n, 2] coordinates, which are written with all their digits.
+      tour: [n] integers from 0.
+
+    Example:
+      >>> label_line(np.array([[0.5, 0.25], [0, 1], [1, 0]]), np.array([1, 0, 2]))
+      '0.5 0.25 0.0 1.0 1.0 0.0 output 2 1 3 2'
+    """
+    closed = [*(tour + 1).tolist(), int(tour[0]) + 1]
+    return " ".join([*map(repr, points.ravel().tolist()), "output", *map(str, closed)])
+
+
+def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Reads instances with their tours, as `jaxopt-search labels` writes them.
+
+    Returns the coordinates, [n, 2] float64 each, and the tours, [n] int32 each, from 0.
+
+    Raises:
+      InstanceFormatError: with the line, for what is no instance with a closed tour of all cities.
+      ValueError, OSError: if it is no file that can be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.txt")
+      >>> _ = path.write_text("0.5 0.25 0 1 1 0 output 2 1 3 2\\n")
+      >>> points, tours = load_labels(path)
+      >>> points[0].tolist(), tours[0].tolist()
+      ([[0.5, 0.25], [0.0, 1.0], [1.0, 0.0]], [1, 0, 2])
+    """
+    check_regular(path)
+    with open(path, encoding="ascii", errors="replace") as file:
+        return labels_of(file, os.fspath(path))
+
+
+def labels_of(lines: Iterable[str], name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Returns what `load_labels` does, of lines."""
+    pairs = [_label_of(line, f"{name}, line {at}") for at, line in enumerate(lines, start=1)]
+    return [points for points, _ in pairs], [tour for _, tour in pairs]
+
+
+def _label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+    given, word, order = line.partition(" output ")
+    try:
+        numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1
+    except ValueError as error:
+        raise InstanceFormatError(f"{where}: {error}") from None
+    n = len(numbers) // 2
+    if not word or len(numbers) != 2 * n or not np.isfinite(numbers).all():
+        raise InstanceFormatError(f"{where}: expected finite coordinates, 'output' and a tour")
+    if len(tour) != n + 1 or tour[0] != tour[-1] or (np.sort(tour[:-1]) != np.arange(n)).any():
+        raise InstanceFormatError(f"{where}: expected a closed tour of the {n} cities, from 1")
+    return numbers.reshape(n, 2), tour[:-1].astype(np.int32)

@@ -5,7 +5,8 @@ optima; the values for QAPLIB are from the library's page of 2024-05-09 and late
 the small instances that the page leaves out (esc8, nug5-8, tai5a-9a and the like) were found by
 complete enumeration up to n = 11. What to know about single rows:
 
-- linhp318: 41345 is the length without the fixed edge 1-214 (3869); the closed tour has 45214.
+- linhp318: 41345 is the length without the fixed edge 1-214 (3869); the closed tour has 45214. Its
+  file is refused, as it has a fixed edge.
 - dsj1000 is CEIL_2D; 18659688, often quoted, is its optimum as EUC_2D.
 - kra32: the public copy has different distances, so there is nothing to download.
 - tai13a, tai14a, tai16a, tai18a, tai19a: reached by search, not proved.
@@ -135,7 +136,7 @@ def load(
 
     The file is looked for as `NAME.tsp`, `NAME.dat` or `NAME.txt` in the data folder and its
     subfolders `tsplib` and `qaplib`, then in the cache of earlier downloads. Nothing is downloaded
-    unless `download` is true. linhp318 has a fixed edge and is refused; `load_tsplib` can read it.
+    unless `download` is true. linhp318 has a fixed edge and is refused; without it, it is lin318.
 
     A file whose numbers differ from the recorded ones is refused, whatever its name. For a few
     instances only the checksum of a file is on record; any other file of these comes without a

@@ -5,13 +5,10 @@ that it has found, and a header of JSON. It is written to another file, which ta
 it is whole, so that there is always an old one or a new one.
 """
 
-import ast
 import contextlib
-import functools
 import math
 import os
 import pathlib
-import re
 import time
 import warnings
 import zipfile
@@ -33,7 +30,6 @@ from jaxopt_search.results import archives
 DEFAULT_SECONDS = 60.0
 SHARE = 0.01  # of a run's time, at most, goes into checkpoints
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
-_KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""  # of a dict, a string
 _OWN_LOOP = "a loop of one's own"
 _COUNTS = {
     "instance": "the numbers and the code of the problem count",
@@ -248,10 +244,9 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       path: of a file that `checkpoint=` has written.
 
     Returns:
-      The solution as `Result.x` has it, dicts included; of tuples and classes the list of its
-      arrays, which `initial=` takes as well; of
-      several instances as `StackedResult.x` has them; of queens all placements, [B, n]. And the
-      cost: of `maximize=True` with the opposite sign, of several instances a list, of queens 0.
+      The solution: one array, or a list of the arrays of several instances, or of a solution that
+      is a pytree, which `initial=` takes as well; of queens all placements, [B, n]. And the cost:
+      of `maximize=True` with the opposite sign, of several instances a list, of queens 0.
 
     Raises:
       OSError: if the file cannot be read.
@@ -280,15 +275,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
         names = [name.removesuffix(".npy") for name in file.namelist()]
         names = [name for name in names if name.startswith("best")]
         leaves = [archives.array(file, name) for name in names]
-    found: dict[str, Any] = {}
-    for name, leaf in zip(names, leaves, strict=True):
-        place = name.removeprefix("best").lstrip(".")
-        keys = re.findall(_KEY, place)
-        if not keys or "".join(keys) != place:  # it leads not only through dicts
-            return leaves[0] if len(leaves) == 1 else leaves, fun
-        *outer, last = [ast.literal_eval(key)[0] for key in keys]
-        functools.reduce(lambda inner, key: inner.setdefault(key, {}), outer, found)[last] = leaf
-    return found, fun
+    return leaves[0] if names == ["best"] else leaves, fun
 
 
 def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> None:

@@ -44,7 +44,7 @@ from jaxopt_search.engine.state import (
 )
 from jaxopt_search.interrupts import held_back
 from jaxopt_search.problems.host import counted_in_full, counted_on_device
-from jaxopt_search.results import History, Hit, Record, Result, Status
+from jaxopt_search.results import Hit, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
 
 _OPTIMUM = "optimum"
@@ -181,9 +181,6 @@ def execute(run: "Run") -> Result:
     if options.team.is_shared:
         with options.team.same_call() as note:
             note(run.words())
-    found = None if options.keeper is not None else run.optimal_start()
-    if found is not None:
-        return found
     return chunks.drive(options, f"num_searches={run.num_searches}", run.begin)
 
 
@@ -632,67 +629,29 @@ class Run:
         solutions, costs = self._all_best(seen.step)
         num_moves = (seen.step - self.first_step) * len(costs)
         hit = seen.first_hit or Hit(seen.step, seen.best_search)
-        return self._result(
-            status,
+        best = self.best
+        return Result(
+            x=best.x,
+            fun=best.fun,
+            success=best.is_success(status, seen.step),
+            status=status,
+            message=best.message(status, seen.step),
             nit=seen.step,
             nfev=num_moves * self.search.evaluations_per_step(problem),
-            first_hit=hit if self.best.meets_goal else None,
+            gap=best.gap,
+            first_hit=hit if best.meets_goal else None,
+            feasible=math.isfinite(best.fun),
             history=self.history.lines,
             costs=costs,
             solutions=solutions,
             ancestors=np.array(state.ancestor),
             state=state._replace(status=jax.device_put(np.int32(status))),
-            implementation=str(self.choice),
-        )
-
-    def optimal_start(self) -> Result | None:
-        """Returns the result where a constructed start is proven optimal; else None.
-
-        Nothing is compiled for it, and there is no state from which it could continue.
-        """
-        host, late = self.problem.host, self.starts
-        if host is None or self.goal is None or not self.best.is_optional:
-            return None
-        if late is None or late.build is None:
-            return None
-        solutions = late.built()
-        costs = [host.cost(solution) for solution in solutions]
-        fun, best = min(costs), self.best
-        number = costs.index(fun)
-        if not fun <= self.goal:
-            return None
-        best.x, best.fun = np.array(host.own(solutions[number])), fun
-        return self._result(
-            Status.TARGET,
-            nit=0,
-            nfev=0,
-            first_hit=Hit(0, number),
-            history=History([Record(0, 0.0, fun, 0.0)]),
-            costs=np.array(costs),
-            solutions=host.own(solutions),
-            ancestors=np.arange(len(costs), dtype=np.int32),
-            state=None,
-            implementation="none",
-        )
-
-    def _result(self, status: Status, *, nit: int, implementation: str, **found: Any) -> Result:
-        best = self.best
-        return Result(
-            x=best.x,
-            fun=best.fun,
-            success=best.is_success(status, nit),
-            status=status,
-            message=best.message(status, nit),
-            nit=nit,
-            gap=best.gap,
-            feasible=math.isfinite(best.fun),
             compile_seconds=self.timer.compile_seconds or 0.0,
             elapsed=self.timer.elapsed,
-            env=environment(self.split.devices) | {"implementation": implementation},
-            problem=counted_in_full(self.problem),
+            env=environment(self.split.devices) | {"implementation": str(self.choice)},
+            problem=problem,
             search=self.search,
             exchange=self.exchange,
-            **found,
         )
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.costs import cost_change, cost_of
-from jaxopt_search.contracts import solution_shape
+from jaxopt_search.contracts import check_part, solution_shape
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import (
     Cost,
@@ -127,18 +127,9 @@ def as_neighborhood(neighborhood: Any) -> Neighborhood:
     Raises:
       TypeError: if it is neither, or no pytree.
     """
-    kind = type(neighborhood).__name__
     if isinstance(neighborhood, Moves):
         return FullEvaluation(neighborhood)
-    if not isinstance(neighborhood, Neighborhood):
-        raise TypeError(
-            f"neighborhood is a {kind}, expected a js.Neighborhood, such as Relocate(), or js.Moves"
-        )
-    if jax.tree.leaves(neighborhood) == [neighborhood]:
-        raise TypeError(
-            f"neighborhood is a {kind}, expected a pytree; decorate the class with"
-            " jax.tree_util.register_static or jaxopt_search.pytree"
-        )
+    check_part(neighborhood, Neighborhood)
     return neighborhood
 
 

@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -40,16 +40,24 @@ Vector: TypeAlias = Tallied | Evaluated
 class VectorNeighborhood(Enumerable):
     """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
 
-    Representations are `types.Tallied` or, for problems without hooks, `Evaluated`. A subclass has
-    `apply`, by which moves are priced in full.
+    Representations are `types.Tallied` or, for problems without hooks, `Evaluated`.
     """
 
     space = "vector"
     is_portable = True
+    hook: str
+    """The name of the problem's method that prices a move."""
 
     @abc.abstractmethod
+    def assignments(self, solution: Any, move: Any) -> Sequence[Assignment]:
+        """Returns what a move assigns; portable. It is null if the first one changes nothing."""
+
     def apply(self, problem: Any, solution: jax.Array, move: Any) -> jax.Array:
         """Returns the solution after `move`; under XLA only."""
+        after = solution
+        for variable, value in self.assignments(solution, move):
+            after = after.at[variable].set(value)
+        return after
 
     def obstacle(self, problem: Any) -> str:
         if problem.has_hooks:
@@ -72,6 +80,24 @@ class VectorNeighborhood(Enumerable):
     def known_cost(self, representation: Vector) -> Cost | None:
         return representation.cost if isinstance(representation, Evaluated) else None
 
+    def delta(self, problem: Any, representation: Vector, move: Any) -> Cost:
+        if isinstance(representation, Evaluated):
+            change = FullEvaluation(self).delta(problem, representation, move)
+        else:
+            change = getattr(problem, self.hook)(*representation, *move)
+        assigned = self.assignments(representation.solution, move)
+        is_none = assigned[0].value == load(representation.solution, assigned[0].variable)
+        for variable, value in assigned:
+            is_none = is_none | (value >= load(problem.domain_sizes, variable))
+        return jnp.where(is_none, null_delta(change.dtype), change)
+
+    def commit(self, problem: Any, representation: Vector, move: Any, accept: jax.Array) -> Vector:
+        if isinstance(representation, Evaluated):
+            return FullEvaluation(self).commit(problem, representation, move, accept)
+        for variable, value in self.assignments(representation.solution, move):
+            representation = vector.assigned(problem, representation, variable, value, accept)
+        return representation
+
 
 class Assignments(VectorNeighborhood):
     """What neighborhoods share whose moves are an `Assignment` each.
@@ -80,25 +106,10 @@ class Assignments(VectorNeighborhood):
     variables as rows and values as columns.
     """
 
-    def apply(self, problem: Any, solution: jax.Array, move: Assignment) -> jax.Array:
-        return solution.at[move.variable].set(move.value)
+    hook = "assign_delta"
 
-    def delta(self, problem: Any, representation: Vector, move: Assignment) -> Cost:
-        variable, value = move
-        if isinstance(representation, Evaluated):
-            change = FullEvaluation(self).delta(problem, representation, move)
-        else:
-            change = problem.assign_delta(*representation, variable, value)
-        is_none = value >= load(problem.domain_sizes, variable)
-        is_none = is_none | (value == load(representation.solution, variable))
-        return jnp.where(is_none, null_delta(change.dtype), change)
-
-    def commit(
-        self, problem: Any, representation: Vector, move: Assignment, accept: jax.Array
-    ) -> Vector:
-        if isinstance(representation, Evaluated):
-            return FullEvaluation(self).commit(problem, representation, move, accept)
-        return vector.assigned(problem, representation, *move, accept)
+    def assignments(self, solution: Any, move: Assignment) -> Sequence[Assignment]:
+        return (move,)
 
     def num_moves(self, problem: Any) -> int:
         return int(np.sum(np.asarray(problem.domain_sizes, np.int64) - 1))
@@ -243,34 +254,16 @@ class SwapValues(VectorNeighborhood):
     """
 
     num_words = 2
+    hook = "swap_values_delta"
 
-    def apply(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
-        return Swap().apply(problem, solution, move)
+    def assignments(self, solution: Any, move: Positions) -> Sequence[Assignment]:
+        first, second = (load(solution, variable) for variable in move)
+        return Assignment(move.first, second), Assignment(move.second, first)
 
     def propose(
         self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
     ) -> Positions:
         return Swap().propose(problem, representation.solution, words)
-
-    def delta(self, problem: Any, representation: Vector, move: Positions) -> Cost:
-        if isinstance(representation, Evaluated):
-            change = FullEvaluation(self).delta(problem, representation, move)
-        else:
-            change = problem.swap_values_delta(*representation, *move)
-        a, b = (load(representation.solution, variable) for variable in move)
-        room_for_b, room_for_a = (load(problem.domain_sizes, variable) for variable in move)
-        is_none = (a == b) | (b >= room_for_b) | (a >= room_for_a)
-        return jnp.where(is_none, null_delta(change.dtype), change)
-
-    def commit(
-        self, problem: Any, representation: Vector, move: Positions, accept: jax.Array
-    ) -> Vector:
-        if isinstance(representation, Evaluated):
-            return FullEvaluation(self).commit(problem, representation, move, accept)
-        values = tuple(load(representation.solution, variable) for variable in move)
-        for variable, value in zip(move, reversed(values), strict=True):
-            representation = vector.assigned(problem, representation, variable, value, accept)
-        return representation
 
     def num_moves(self, problem: Any) -> int:
         n = problem.domain_sizes.shape[0]

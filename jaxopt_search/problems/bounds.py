@@ -97,12 +97,11 @@ class Bounds(NamedTuple):
         is_needed = self.low < -MAX_INT32 or self.high > MAX_INT32
         return (self.low + self.high) // 2 if is_needed else 0
 
-    def refusal(self, name: str, moves: str, unit: int = 1) -> ValueError:
+    def refusal(self, name: str, moves: str) -> ValueError:
         """Returns the error to raise for an instance that does not fit."""
-        low, high, delta = (value * unit for value in self[:3])
         return beyond_int32(
-            f"{name} costs from {low:.6g} to {high:.6g} and {moves} that change them by up to"
-            f" {delta:.6g}"
+            f"{name} costs from {self.low:.6g} to {self.high:.6g} and {moves} that change them by"
+            f" up to {self.delta:.6g}"
         )
 
 

@@ -16,10 +16,8 @@ from jaxopt_search.datasets import distances
 _MOST_CITIES, _MOST_FACILITIES = 1000, 200  # beyond, a bound takes seconds and gigabytes
 _FEW_CITIES, _TREES, _TREES_OF_MANY = 300, 100, 50
 _FIRST_STEP, _LAST_STEP = 0.4, 0.004  # of the mean length of edges
-_EXACT, _ROUNDED = (
-    1e-12,
-    2e-7,
-)  # the most that float64 adds, and float32, of the largest sums
+# The most that float64 adds, and float32, of the largest sums.
+_EXACT, _ROUNDED = 1e-12, 2e-7
 
 
 def of_tsp(problem: Any) -> int | float | None:

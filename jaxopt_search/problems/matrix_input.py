@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxopt_search.checks import plain_array, real_array
+from jaxopt_search.checks import check_places as check_places
+from jaxopt_search.checks import check_square, plain_array, real_array
 from jaxopt_search.problems.bounds import check_bytes
 
 DType: TypeAlias = Literal["int32", "float32"]
@@ -51,18 +52,6 @@ def may_be_rows(matrices: np.ndarray) -> bool:
     is_one = ((diagonals == diagonals[..., :1]) | ~np.isfinite(diagonals)).all(axis=-1)
     is_symmetric = (matrices == matrices.swapaxes(-2, -1)).all(axis=(-2, -1))
     return not (is_one | is_symmetric).all()
-
-
-def check_square(matrix: Any, name: str, hint: str = "") -> None:
-    """Refuses an array that is not [n, n]."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"{name} has shape {matrix.shape}, expected (n, n) with n >= 1{hint}")
-
-
-def check_places(points: Any, name: str) -> None:
-    """Refuses an array that is not [n, 2], places in the plane."""
-    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
-        raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
 
 
 def refuse_first(array: np.ndarray, is_bad: np.ndarray, name: str, hint: str = "") -> None:

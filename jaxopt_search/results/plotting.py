@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.checks import check_permutation, imported, real_array
-from jaxopt_search.results.types import History, QueensResult, Record, Result, StackedResult
+from jaxopt_search.checks import check_permutation, check_places, imported, real_array
+from jaxopt_search.results.types import History, Record, Result, StackedResult
 
 __all__ = [
     "detached_axes",
     "plot_assignment",
     "plot_board",
     "plot_convergence",
-    "plot_first_board",
     "plot_result",
     "plot_tour",
 ]
@@ -44,8 +43,7 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None, *, is_open: bool = Fa
       [0, 2, 2, 0]
     """
     points = real_array(coordinates, "coordinates")
-    if points.ndim != 2 or points.shape[1] != 2 or not points.size:
-        raise ValueError(f"coordinates has shape {points.shape}, expected (n, 2) with n >= 1")
+    check_places(points, "coordinates")
     tour = check_permutation(tour, len(points), "tour")
     ax = _axes(ax)
     route = points[tour if is_open else np.append(tour, tour[:1])]
@@ -184,23 +182,6 @@ def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
         if isinstance(result, StackedResult):
             drawn[-1].set_ylabel("mean of the best costs so far")
     return np.array(drawn)
-
-
-def plot_first_board(result: QueensResult, ax: Any = None) -> Any:
-    """Draws the first placement of a result; see `plot_board`.
-
-    Raises:
-      ValueError: if there is none.
-
-    Example:
-      >>> import jaxopt_search as js
-      >>> result = js.solve_nqueens(7)
-      >>> len(plot_first_board(result, detached_axes()).collections[0].get_offsets())
-      7
-    """
-    if not len(result.solutions):
-        raise ValueError("solutions has none, expected at least one to draw")
-    return plot_board(result.solutions[0], ax)
 
 
 def plot_convergence(

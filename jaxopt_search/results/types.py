@@ -102,8 +102,7 @@ class Result(NamedTuple):
       solutions: [num_searches, ...] the best solution of each search.
       ancestors: [num_searches] the search from whose start each one's solution descends, by way of
         exchanges; `np.bincount` of it gives the sizes of families.
-      state: the `RunState` to resume from; None where a constructed start is proven optimal, for
-        which nothing is compiled: `costs` and `solutions` are then of the constructed starts.
+      state: the `RunState` to resume from.
       compile_seconds: seconds from the call of `solve` until the first step could be made.
       elapsed: seconds from the call to the end: `compile_seconds`, the search, and reading it out.
       env: versions, devices, and the implementation that ran.
@@ -336,7 +335,9 @@ class QueensResult(NamedTuple):
         """
         from jaxopt_search.results import plotting
 
-        return np.array([plotting.plot_first_board(self, ax)])
+        if not len(self.solutions):
+            raise ValueError("solutions has none, expected at least one to draw")
+        return np.array([plotting.plot_board(self.solutions[0], ax)])
 
     def save(self, path: str | os.PathLike) -> None:
         """As `Result.save`."""

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count
+from jaxopt_search.contracts import check_part
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
@@ -264,16 +265,5 @@ def late_acceptance(length: int) -> LateAcceptance:
 
 def checked(acceptance: Any) -> Acceptance:
     """Returns an acceptance as it is, if it is one."""
-    name = type(acceptance).__name__
-    if isinstance(acceptance, type):
-        raise TypeError(f"acceptance is the class {acceptance.__name__}, expected an instance")
-    if not isinstance(acceptance, Acceptance):
-        raise TypeError(
-            f"acceptance is a {name}, expected a js.acceptance.Acceptance, as threshold returns"
-        )
-    if jax.tree_util.all_leaves([acceptance]):
-        raise TypeError(
-            f"acceptance is a {name}, expected a pytree; decorate the class with"
-            " jaxopt_search.pytree or jax.tree_util.register_static"
-        )
+    check_part(acceptance, Acceptance)
     return acceptance

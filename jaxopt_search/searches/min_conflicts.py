@@ -99,11 +99,6 @@ class MinConflicts(TrajectorySearch):
         state, accepted = memory.when(is_open, work, (state, is_open.astype(jnp.int32)))
         return state, Info(accepted=accepted)
 
-    @property
-    def draws(self) -> tuple[int, int]:
-        slots = annealing.drawn_lanes(self.moves_per_search)
-        return slots + 1, self.neighborhood.num_words_at + 1
-
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
 

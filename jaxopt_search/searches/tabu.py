@@ -70,10 +70,6 @@ class TabuSearch(TableSearch):
     ties: str = static()
     tenure_per_cost: jax.Array | None = None
 
-    @property
-    def draws(self) -> tuple[int, int]:
-        return 1, 3 if self.ties == "random" else 2
-
     def init(self, problem: Problem, solution: Solution) -> TabuState:
         # None is forbidden, and they come of age one after the other.
         row, column = tables.rows_and_columns(self.neighborhood.shape(problem))
@@ -96,7 +92,8 @@ class TabuSearch(TableSearch):
             # One product, which is rounded alike everywhere, and a conversion that rounds down.
             more = jnp.maximum(state.cost.astype(jnp.float32), 0) * self.tenure_per_cost
             more = jnp.minimum(more, jnp.float32(_MAX_STEPS)).astype(jnp.int32)
-        first, second, *order = words = stream.words(jnp.uint32(0), self.draws[1])
+        num_words = 3 if self.ties == "random" else 2
+        first, second, *order = words = stream.words(jnp.uint32(0), num_words)
         for k, entry in enumerate(hood.undone(problem, representation, move)):
             if k < 2:
                 word = words[k]

@@ -21,7 +21,7 @@ from jax import lax
 
 from jaxopt_search.backends import bit_sets, counts, memory, random
 from jaxopt_search.backends.counts import Number
-from jaxopt_search.backends.memory import load, store
+from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import Key
 from jaxopt_search.successors import heuristics
 from jaxopt_search.successors.heuristics import Aggregate, Rating
@@ -173,21 +173,6 @@ def assign_side_by_side(
         (jnp.int32(0), courses),
     )
     return jax.vmap(functools.partial(end, of))(courses, jnp.zeros_like(active))
-
-
-def draw_in_turn(of: Variables, key: Key, state: Any, active: jax.Array) -> jax.Array:
-    """Returns what is drawn for the active variables in the same state, [n] int32, or -1."""
-    n, there = of.heuristic.num_variables, jnp.bool_(True)
-
-    def draw_next(place: jax.Array, carry: tuple[jax.Array, Any]) -> tuple[jax.Array, Any]:
-        drawn, left = carry
-        variable = bit_sets.first(left)
-        found = draw_for(of, key, state, variable)
-        return store(drawn, variable, found, there), bit_sets.removed(left, variable, there)
-
-    left = bit_sets.read(active, n)
-    start = jnp.full(n, -1, jnp.int32), left
-    return lax.fori_loop(0, bit_sets.count(left), draw_next, start)[0]
 
 
 # Lines 5 to 9 and 18 to 25.

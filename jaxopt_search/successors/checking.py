@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxopt_search.backends import bit_sets, random
 from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.contracts import check_part
 from jaxopt_search.successors import algorithm, heuristics
 from jaxopt_search.successors.algorithm import Course, Variables
 from jaxopt_search.successors.heuristics import HOOKS, Aggregate, LocalHeuristic
@@ -49,14 +50,7 @@ def as_types(heuristic: Any) -> tuple[Any, ...]:
     if not types:
         raise ValueError("heuristic is empty, expected a LocalHeuristic or several")
     for one in types:
-        kind = type(one).__name__
-        if not isinstance(one, LocalHeuristic):
-            raise TypeError(f"heuristic is a {kind}, expected a LocalHeuristic")
-        if jax.tree_util.all_leaves([one]):
-            raise TypeError(
-                f"heuristic is a {kind}, expected a pytree; decorate the class with"
-                " jax.tree_util.register_static or jaxopt_search.pytree"
-            )
+        check_part(one, LocalHeuristic, "heuristic")
     return types
 
 

@@ -226,13 +226,10 @@ def _assign_natively(
     def assign(
         heuristic: Any, problem: Any, key: Key, state: Any, active: jax.Array
     ) -> tuple[Any, jax.Array]:
-        own, drawn = of._replace(heuristic=heuristic, problem=problem), None
+        own, nothing = of._replace(heuristic=heuristic, problem=problem), jnp.zeros_like(active)
         with memory.one_search("native"):
             state = algorithm.open_state(own, state)
-            if heuristic.independent:
-                drawn = algorithm.draw_in_turn(own, key, state, active)
-            nothing = jnp.zeros_like(active)
-            return algorithm.assign_in_turn(own, key, drawn, state, active, nothing)
+            return algorithm.assign_in_turn(own, key, None, state, active, nothing)
 
     assign = jax.custom_batching.sequential_vmap(native.as_one_function(assign))
     never = lax.population_count(keys.first[0]) > 32  # which a compiler cannot tell
@@ -367,7 +364,7 @@ def _estimate(
 
     def aside(heuristic: Any) -> int:
         """Returns the bytes that the variables of a type take in each state."""
-        is_drawn_before = heuristic.independent and heuristic.num_variables > 1
+        is_drawn_before = heuristic.independent and implementation != "native"
         num_drawn = heuristic.num_variables if is_drawn_before else 0
         if implementation not in ("xla", "native"):
             return 4 * num_drawn

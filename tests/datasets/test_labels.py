@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.datasets.labels import label_line
+from jaxopt_search.datasets.readers import label_line
 
 LINE = "0.5 0.25 0.0 1.0 1.0 0.0 output 2 1 3 2"
 

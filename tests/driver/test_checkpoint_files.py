@@ -318,13 +318,11 @@ def in_a_tuple(bits):
 
 @pytest.mark.parametrize("make", [in_dicts, in_a_tuple])
 def test_the_best_that_has_parts(make, tmp_path):
-    """Dicts have their structure back, other solutions are lists; both start another run."""
+    """Its arrays come as a list, which starts another run."""
     path, problem = tmp_path / "run.npz", Parts(make)
     search = js.simulated_annealing(js.FullEvaluation(Opposite()), 1.0)
     first = js.solve(problem, search, 0, num_searches=2, max_steps=1, checkpoint=path)
     x, fun = js.load_best(path)
-    expected = first.x if make is in_dicts else jax.tree.leaves(first.x)
-    assert jax.tree.structure(x) == jax.tree.structure(expected)
-    assert fun == first.fun
+    assert (type(x), fun) == (list, first.fun)
     again = js.solve(problem, search, 1, num_searches=1, max_steps=0, initial=x)
     assert jax.tree.all(jax.tree.map(np.array_equal, again.x, first.x))

@@ -58,7 +58,7 @@ def both(problem, search=SEARCH):
 @pytest.mark.parametrize(
     ("problem", "text"),
     [
-        (EDGE, "problem is a ndarray, expected a js.Problem, one such as tsp_from_coords makes of"),
+        (EDGE, "problem is a ndarray, expected a js.Problem, as tsp_from_coords makes of"),
         (None, "problem is None, expected"),
         (js.TSP, "problem is the class TSP"),
         (SEARCH, "problem is a LocalSearch, expected a js.Problem"),

@@ -188,7 +188,7 @@ def test_what_it_refuses():
     """What is no rule or no pytree, lengths below 1, and thresholds that are negative in a run."""
     with refuses(TypeError, "acceptance is a float, expected a js.acceptance.Acceptance"):
         js.local_search(Jump(), 10.0)
-    with refuses(TypeError, "acceptance is the class Greedy, expected an instance"):
+    with refuses(TypeError, "acceptance is the class Greedy, expected a js.acceptance.Acceptance"):
         js.local_search(Jump(), js.acceptance.Greedy)
     with refuses(TypeError, "acceptance is a NoPytree, expected a pytree; decorate"):
         js.local_search(Jump(), NoPytree())

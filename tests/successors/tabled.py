@@ -54,6 +54,7 @@ class Tabled(js.successors.LocalHeuristic):
         return store(state, variable, possibility, where)
 
 
+@js.pytree
 class Seeing(Tabled):
     """Its weights depend on what another variable has."""
 
@@ -61,13 +62,6 @@ class Seeing(Tabled):
         seen = jnp.where(variable == 2, load(state, jnp.int32(1)), jnp.int32(0)) * self.sight
         rating = super().rate(problem, state, variable, possibility)
         return rating + seen.astype(jnp.float32)
-
-
-js.pytree(
-    Seeing,
-    data_fields=("ratings", "counts", "sight", "leak", "hook_leak"),
-    meta_fields=("max_weight",),
-)
 
 
 def tabled(changes=(), counts=None, sight=0, leak=0, hook_leak=0):

@@ -93,7 +93,7 @@ FAULTS = {
     ),
     "a set of another dtype": (
         {"active_now": returning(jnp.int32(7))},
-        "Faulty.active_now returns int32[], expected uint32[]",
+        "Faulty.active_now returns int32[], expected uint32[1]",
     ),
 }
 
@@ -155,7 +155,7 @@ def test_wrong_arguments_are_refused(name):
 @pytest.mark.parametrize(
     ("heuristic", "kind", "text"),
     [
-        (None, TypeError, "heuristic is a NoneType, expected a LocalHeuristic"),
+        (None, TypeError, "heuristic is None, expected a js.successors.LocalHeuristic"),
         ((), ValueError, "heuristic is empty, expected a LocalHeuristic or several"),
         (Sound(), TypeError, "heuristic is a Sound, expected a pytree; decorate the class"),
     ],

@@ -22,14 +22,7 @@ def changed(part, members):
     """Returns a part with other members, as an instance of a class `Broken`."""
     kind = type(part)
     fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(kind)}
-    data = [
-        name
-        for name, value in fields.items()
-        if jax.tree.leaves(value)
-        and all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
-    ]
-    made = type("Broken", (kind,), members)
-    js.pytree(made, data, [name for name in fields if name not in data])
+    made = js.pytree(type("Broken", (kind,), members))
     return made(**fields)
 
 

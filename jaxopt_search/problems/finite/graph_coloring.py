@@ -23,6 +23,7 @@ from jaxopt_search.problems.finite.vector import (
     NeighborLists,
     check_vector,
     graph_of,
+    merged_pairs,
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original
@@ -40,16 +41,15 @@ class Graph(NamedTuple):
     Attributes:
       lists: of each vertex's neighbors.
       first, second: [E] int32, the ends of each edge.
-      num_edges: [] int32; entries beyond are room, so that graphs of one kind share compiled code.
-      weights: [E] int32, of the edges; None if each counts once.
-      of_neighbors: [2 E] int32, the weights in the order of `lists.neighbors`; likewise.
+      weights: [E] int32, of the edges; 0 where there is room for more, so that graphs of one kind
+        share compiled code.
+      of_neighbors: [2 E] int32, the weights in the order of `lists.neighbors`; None if all are 1.
     """
 
     lists: NeighborLists
     first: jax.Array
     second: jax.Array
-    num_edges: jax.Array
-    weights: jax.Array | None = None
+    weights: jax.Array
     of_neighbors: jax.Array | None = None
 
 
@@ -100,7 +100,7 @@ class GraphColoring(FiniteProblem):
         """Returns the number, or weight, of edges that join equal colors, [] int32."""
         graph = self.graph
         is_conflict = coloring[graph.first] == coloring[graph.second]
-        number = jnp.sum(jnp.where(is_conflict, self._weights(), 0), dtype=jnp.int32)
+        number = jnp.sum(jnp.where(is_conflict, graph.weights, 0), dtype=jnp.int32)
         if self.fixed is None:
             return number
         vertex = lax.iota(jnp.int32, self.n)
@@ -108,7 +108,7 @@ class GraphColoring(FiniteProblem):
 
     def tally(self, coloring: jax.Array) -> ColorCounts:
         """Returns the neighbors of each vertex by color; O(n k + edges)."""
-        (_, first, second, *_), weights = self.graph, self._weights()
+        _, first, second, weights, _ = self.graph
         shape = self.n, self.max_domain
         counts = jnp.zeros(shape, jnp.int32) if self.fixed is None else self.fixed
         for here, there in ((first, second), (second, first)):
@@ -184,13 +184,6 @@ class GraphColoring(FiniteProblem):
             delta=lambda place, entries: entries[0] - place.here,
         )
 
-    def _weights(self) -> jax.Array:
-        """Returns the weight of each edge, [E] int32; 0 where there is room for more."""
-        if self.graph.weights is not None:
-            return self.graph.weights
-        is_edge = lax.iota(jnp.int32, self.graph.first.shape[0]) < self.graph.num_edges
-        return is_edge.astype(jnp.int32)
-
     def _weight(self, place: jax.Array, where: jax.Array | None = None) -> jax.Array:
         """Returns the weights of edges by where they stand among the neighbors; portable."""
         weights = self.graph.of_neighbors
@@ -236,7 +229,7 @@ def graph_coloring(
     """
     num_colors = check_count("num_colors", num_colors)
     edges, n = _edges_of(graph, num_vertices)
-    edges, weights = _merged(edges, weights)
+    edges, of_edges = _merged(n, edges, weights)
     if n * num_colors > MAX_INT32:
         raise ValueError(
             f"num_colors is {num_colors}, expected at most {MAX_INT32 // n} for {n} vertices: the"
@@ -248,23 +241,22 @@ def graph_coloring(
     check = functools.partial(check_vector, domains)
     if fixed is not None:
         given = _fixed_colors(fixed, domains)
-        edges, weights, counts = given.leave_out(edges, weights, num_colors)
+        edges, of_edges, counts = given.leave_out(edges, of_edges, num_colors)
         check, n = given.check, len(given.free)
         domains = domains[:n]
     (first, second), room = edges.T, list_room(len(edges))
     host = Original(
-        cost=functools.partial(_cost_on_host, edges, weights, counts), check=check, as_given=given
+        cost=functools.partial(_cost_on_host, edges, of_edges, counts), check=check, as_given=given
     )
-    lists, of_neighbors = neighbor_lists(n, first, second, weights)
+    lists, of_neighbors = neighbor_lists(n, first, second, of_edges)
     return GraphColoring(
         domain_sizes=on_device(domains, jnp.int32),
         graph=Graph(
             lists=lists,
             first=jnp.asarray(with_room(first, room), jnp.int32),
             second=jnp.asarray(with_room(second, room), jnp.int32),
-            num_edges=on_device(len(edges), jnp.int32),
-            weights=None if weights is None else on_device(with_room(weights, room), jnp.int32),
-            of_neighbors=None if of_neighbors is None else on_device(of_neighbors, jnp.int32),
+            weights=on_device(with_room(of_edges, room), jnp.int32),
+            of_neighbors=None if weights is None else on_device(of_neighbors, jnp.int32),
         ),
         fixed=None if counts is None else on_device(counts, jnp.int32),
         n=n,
@@ -301,8 +293,8 @@ class _FixedColors(NamedTuple):
         return whole[self.free]
 
     def leave_out(
-        self, edges: np.ndarray, weights: np.ndarray | None, num_colors: int
-    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        self, edges: np.ndarray, weights: np.ndarray, num_colors: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns the edges among free vertices, their weights, and those to others by color."""
         ends = self.colors[edges]
         clash = (ends[:, 0] >= 0) & (ends[:, 0] == ends[:, 1])
@@ -313,11 +305,10 @@ class _FixedColors(NamedTuple):
         counts = np.zeros((len(self.free), num_colors), np.int32)
         for here, there in ((0, 1), (1, 0)):
             leads_out = (ends[:, here] < 0) & (ends[:, there] >= 0)
-            own = 1 if weights is None else weights[leads_out]
-            np.add.at(counts, (place[edges[leads_out, here]], ends[leads_out, there]), own)
+            at = place[edges[leads_out, here]], ends[leads_out, there]
+            np.add.at(counts, at, weights[leads_out])
         is_inside = (ends < 0).all(axis=1)
-        weights = None if weights is None else weights[is_inside]
-        return place[edges[is_inside]], weights, counts
+        return place[edges[is_inside]], weights[is_inside], counts
 
 
 def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
@@ -339,11 +330,10 @@ def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
 
 
 def _cost_on_host(
-    edges: np.ndarray, weights: np.ndarray | None, fixed: np.ndarray | None, coloring: np.ndarray
+    edges: np.ndarray, weights: np.ndarray, fixed: np.ndarray | None, coloring: np.ndarray
 ) -> int:
     coloring = np.asarray(coloring)
-    is_conflict = coloring[edges[:, 0]] == coloring[edges[:, 1]]
-    number = int(is_conflict.sum() if weights is None else weights[is_conflict].sum())
+    number = int(weights[coloring[edges[:, 0]] == coloring[edges[:, 1]]].sum())
     return number if fixed is None else number + int(fixed[np.arange(len(fixed)), coloring].sum())
 
 
@@ -386,22 +376,21 @@ def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
     return array.astype(np.int64), n
 
 
-def _merged(edges: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def _merged(n: int, edges: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
     """Returns each edge once, [m, 2], from the lower vertex to the higher, and its weight."""
-    unique, place = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True)
-    if weights is None:
-        return unique, None
-    given = plain_array(weights, "weights")
-    if given.shape != edges.shape[:1]:
-        raise ValueError(f"weights has shape {given.shape}, expected {edges.shape[:1]}")
-    if not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"weights has dtype {given.dtype}, expected integers")
-    if given.min(initial=1) < 1 or sum(given.tolist()) > MAX_INT32:
-        found = f"{given.min()} to {given.max()}"
-        raise ValueError(f"weights has {found}, expected 1 or more, with a sum that fits int32")
-    added = np.zeros(len(unique), np.int64)
-    np.add.at(added, place.ravel(), given)
-    return unique, added
+    given = np.ones(len(edges), np.int64)
+    if weights is not None:
+        given = plain_array(weights, "weights")
+        if given.shape != edges.shape[:1]:
+            raise ValueError(f"weights has shape {given.shape}, expected {edges.shape[:1]}")
+        if not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(f"weights has dtype {given.dtype}, expected integers")
+        if given.min(initial=1) < 1 or sum(given.tolist()) > MAX_INT32:
+            found = f"{given.min()} to {given.max()}"
+            raise ValueError(f"weights has {found}, expected 1 or more, with a sum that fits int32")
+    (start, end), values = edges.T, given.astype(np.int64)
+    first, second, sums = merged_pairs(n, start, end, values)
+    return np.stack([first, second], axis=1), np.ones_like(sums) if weights is None else sums
 
 
 def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:

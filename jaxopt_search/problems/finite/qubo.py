@@ -35,6 +35,7 @@ from jaxopt_search.problems.finite.vector import (
     NeighborLists,
     check_vector,
     graph_of,
+    merged_pairs,
     neighbor_lists,
     quadratic_of,
 )
@@ -312,14 +313,14 @@ def qubo(
         offset = offset + more
     if not math.isfinite(check_number("offset", offset)):
         raise ValueError(f"offset is {offset}, expected a finite number")
-    n, rows, columns, values, unit = _entries_of(
+    n, rows, columns, values = _entries_of(
         matrix, entries, num_variables, ("matrix", "entries", "num_variables"), dtype
     )
     # A variable's square is the variable itself.
     linear, is_linear = np.zeros(n, values.dtype), rows == columns
     np.add.at(linear, rows[is_linear], values[is_linear])
-    couplings = _merged(n, *(part[~is_linear] for part in (rows, columns, values)))
-    return _build(Terms(linear, *couplings), unit, "matrix", best_known, storage, offset)
+    couplings = merged_pairs(n, *(part[~is_linear] for part in (rows, columns, values)))
+    return _build(Terms(linear, *couplings), "matrix", best_known, storage, offset)
 
 
 def max_cut(
@@ -361,7 +362,7 @@ def max_cut(
     """
     if edges is None and (given := graph_of(weights)) is not None:
         edges, weights, num_vertices, _ = given
-    n, rows, columns, values, unit = _entries_of(
+    n, rows, columns, values = _entries_of(
         weights, edges, num_vertices, ("weights", "edges", "num_vertices"), dtype
     )
     own = rows[(rows == columns) & ((edges is not None) | (values != 0))]
@@ -369,7 +370,7 @@ def max_cut(
         raise ValueError(f"weights have a loop at vertex {own[0]}, expected none")
     if edges is None:
         (*upper, above), (*lower, below) = (
-            _merged(n, rows[side], columns[side], values[side])
+            merged_pairs(n, rows[side], columns[side], values[side])
             for side in (rows < columns, rows > columns)
         )
         # Symmetric but for rounding noise.
@@ -384,13 +385,13 @@ def max_cut(
         if (counts > 1).any():
             i, j = divmod(pairs[counts > 1][0].item(), n)
             raise ValueError(f"edges hold {i}-{j} twice, expected each edge once")
-        first, second, sums = _merged(n, rows, columns, values)
+        first, second, sums = merged_pairs(n, rows, columns, values)
     # Of an edge, minus the cut is 2 * x[i] * x[j] - x[i] - x[j], weighted.
     linear = np.zeros(n, values.dtype)
     for end in (first, second):
         np.subtract.at(linear, end, sums)
     best_known = None if best_known_cut is None else -best_known_cut
-    return _build(Terms(linear, first, second, 2 * sums), unit, "weights", best_known, storage)
+    return _build(Terms(linear, first, second, 2 * sums), "weights", best_known, storage)
 
 
 class Terms(NamedTuple):
@@ -409,11 +410,10 @@ class Terms(NamedTuple):
 
 def _entries_of(
     values: Any, entries: Any, number: Any, names: tuple[str, str, str], dtype: DType | None
-) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, int]:
-    """Returns the entries of a matrix or list: n, rows, columns, and finite values in a unit.
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the entries of a matrix or list: n, rows, columns, and finite values.
 
-    The values are int64 or float64, of which sums also fit. The unit is a common divisor of
-    integers whose sums would not; mostly 1.
+    The values are int64 or float64, of which sums also fit.
 
     Args:
       values: the matrix, or with `entries` the values of these.
@@ -450,44 +450,19 @@ def _entries_of(
     elif entries is None:
         rows, columns = np.nonzero(array)
         array = array[rows, columns]
-    values, unit = _summable(array, name, dtype)
-    return n, rows.astype(np.int64), columns.astype(np.int64), values, unit
-
-
-def _summable(values: np.ndarray, name: str, dtype: DType | None) -> tuple[np.ndarray, int]:
-    """Returns values whose sums fit int64 or float64, and the unit in which they are counted."""
-    largest = largest_of(values) if values.size else 0
-    if has_exact_costs(dtype, "numbers", values):
-        values = values.astype(np.int64)
-        is_large = largest * values.size >= _SAFE
-        unit = int(np.gcd.reduce(values)) if is_large else 1
-        if largest // unit * values.size >= _SAFE:
+    largest, kind = largest_of(array) if array.size else 0, np.float64
+    if has_exact_costs(dtype, "numbers", array):
+        if largest * array.size >= _SAFE:
             raise bounds.beyond_int32(f"{name} holds {largest}")
-        return values // unit, unit
-    most = float(np.finfo(np.float64).max) / (8 * max(values.size, 1))
-    if largest > most:
-        raise ValueError(
-            f"{name} reaches {largest:.6g}, expected up to {most:.6g} for float64 sums; multiply by"
-            " a constant"
-        )
-    return values.astype(np.float64), 1
-
-
-def _merged(
-    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns pairs `first < second` with the sums of their values; zero sums are left out."""
-    pair = np.minimum(rows, columns) * n + np.maximum(rows, columns)
-    pair, inverse = np.unique(pair, return_inverse=True)
-    sums = np.zeros(pair.size, values.dtype)
-    np.add.at(sums, inverse, values)
-    pair, sums = pair[sums != 0], sums[sums != 0]
-    return pair // n, pair % n, sums
+        kind = np.int64
+    else:
+        most = float(np.finfo(np.float64).max) / (8 * max(array.size, 1))
+        bounds.check_float64(largest, most, f"numbers in {name}", f"sums over {array.size} entries")
+    return n, rows.astype(np.int64), columns.astype(np.int64), array.astype(kind)
 
 
 def _build(
     terms: Terms,
-    unit: int,
     name: str,
     best_known: float | None,
     storage: Storage,
@@ -502,12 +477,12 @@ def _build(
     size = 4 * n * n if is_dense else 16 * (n + num_pairs)
     bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
     if terms.linear.dtype.kind == "i":
-        counted, counted_in, found = terms, unit, bounds.qubo_bounds(*terms)
+        counted, counted_in, found = terms, 1, bounds.qubo_bounds(*terms)
         if not found.fit:
-            divisor = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
-            counted, counted_in = terms.over(divisor), unit * divisor
+            counted_in = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
+            counted = terms.over(counted_in)
             if not bounds.qubo_bounds(*counted).fit:
-                raise found.refusal(f"{name} gives", "moves", unit)
+                raise found.refusal(f"{name} gives", "moves")
         cost, note = functools.partial(_cost_on_host, counted, counted_in, offset), ""
         dtype = jnp.int32
     else:

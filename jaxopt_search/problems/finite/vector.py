@@ -140,9 +140,21 @@ class NeighborLists:
         return place, (low < end) & (load(self.neighbors, place) == second)
 
 
+def merged_pairs(
+    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns pairs `first < second` with the sums of their values; zero sums are left out."""
+    pair = np.minimum(rows, columns) * n + np.maximum(rows, columns)
+    pair, inverse = np.unique(pair, return_inverse=True)
+    sums = np.zeros(pair.size, values.dtype)
+    np.add.at(sums, inverse, values)
+    pair, sums = pair[sums != 0], sums[sums != 0]
+    return pair // n, pair % n, sums
+
+
 def neighbor_lists(
-    n: int, first: np.ndarray, second: np.ndarray, values: np.ndarray | None = None
-) -> tuple[NeighborLists, np.ndarray | None]:
+    n: int, first: np.ndarray, second: np.ndarray, values: np.ndarray
+) -> tuple[NeighborLists, np.ndarray]:
     """Returns the lists of a graph, and the values of edges in the order of its neighbors.
 
     Args:
@@ -159,8 +171,6 @@ def neighbor_lists(
         neighbors=jnp.asarray(with_room(columns[order], room), jnp.int32),
         max_degree=memory.power_of_two(max(int(degrees.max()), 1)),
     )
-    if values is None:
-        return lists, None
     return lists, with_room(np.concatenate([values, values])[order], room)
 
 

@@ -155,17 +155,14 @@ class QAP(padding.SizedProblem):
 
     def _order(self, key: jax.Array) -> jax.Array:
         """Returns a random permutation of the places in `free`; those behind stay."""
-        if self.num_entries is None:
-            return permutation.random_permutation(key, self.num_free)
-        return permutation.random_permutation(key, self.capacity, self.num_free)
+        room = self.capacity if self.free is None else self.free.shape[0]
+        return permutation.random_permutation(key, room, self.num_free)
 
     def perturb(self, key: jax.Array, assignment: jax.Array) -> jax.Array:
         """Returns an assignment near `assignment`: a few random facilities change places."""
         facilities = self._order(key)[:_PERTURBED_FACILITIES]
         if self.free is not None:
             facilities = self.free[facilities]
-        if self.num_entries is None:
-            return assignment.at[facilities].set(jnp.roll(assignment[facilities], 1))
         place, number = lax.iota(jnp.int32, facilities.shape[0]), self.num_free
         before = jnp.where(place == 0, jnp.minimum(number, place.size) - 1, place - 1)
         locations = assignment[facilities]
