@@ -58,6 +58,8 @@ from jaxopt_search.searches import *  # noqa: F403
 from jaxopt_search.searches.schedules import geometric as geometric
 from jaxopt_search.solvers.anneal import anneal as anneal
 from jaxopt_search.solvers.qap import solve_qap as solve_qap
+from jaxopt_search.solvers.qubo import solve_max_cut as solve_max_cut
+from jaxopt_search.solvers.qubo import solve_qubo as solve_qubo
 from jaxopt_search.solvers.queens import solve_nqueens as solve_nqueens
 from jaxopt_search.solvers.regional import regional_search as regional_search
 from jaxopt_search.solvers.tsp import solve_tsp as solve_tsp

@@ -18,6 +18,9 @@ continues from the best of the one before where that is better than its own. Eac
 cut as heavy as the best that breakout local search has found (Benlic and Hao, 2013), or after
 `--seconds`.
 
+`--ways anneal` is `js.anneal` by flips, and `--ways bifurcation` `js.simulated_bifurcation`, both
+with as many searches as the tabu search and without another setting.
+
 `--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
 time, with the tenures of breakout local search, which served it best.
 """
@@ -32,10 +35,11 @@ import jaxopt_search as js
 from experiments import common, one_core
 from experiments.finite import compiled_coloring, compiled_maxcut, timed_runs
 from experiments.finite.paper import BEST
-from experiments.finite.timed_runs import OURS, Prepared
+from experiments.finite.timed_runs import CORE, Prepared
 from jaxopt_search.datasets import GraphInstance, random_graph, toroidal_grid
 from jaxopt_search.types import Search
 
+WAYS = (*timed_runs.WAYS, "anneal", "bifurcation")
 NEVER = 2**30
 """Steps, as an age at which a move is preferred."""
 
@@ -75,8 +79,8 @@ def prepared(name: str, seed: int) -> Prepared:
     graph = GRAPHS[name]()
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
-        run = _ours if way == OURS else _on_a_core
-        sides, fields = run(graph, BEST[name], seed, seconds, searches, devices)
+        limits = BEST[name], seed, seconds, searches, devices
+        sides, fields = _on_a_core(graph, *limits) if way == CORE else _ours(graph, way, *limits)
         found = compiled_maxcut.cut(graph, sides)
         return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
 
@@ -84,19 +88,23 @@ def prepared(name: str, seed: int) -> Prepared:
 
 
 def _ours(
-    graph: GraphInstance, best: int, seed: int, seconds: float, searches: int, devices: Any
+    graph: GraphInstance,
+    way: str,
+    best: int,
+    seed: int,
+    seconds: float,
+    searches: int,
+    devices: Any,
 ) -> tuple[Any, dict[str, Any]]:
     problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
-    result, fields = timed_runs.ours(
-        problem,
-        search(graph.n),
-        seed,
-        searches,
-        seconds,
-        -best,
-        exchange=js.ring(every=EXCHANGE_EVERY),
-        devices=devices,
-    )
+    part, how = search(graph.n), {"devices": devices}
+    if way == "anneal":
+        part = js.Flip()
+    elif way == "bifurcation":
+        part = js.simulated_bifurcation()
+    else:
+        how["exchange"] = js.ring(every=EXCHANGE_EVERY)
+    result, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
     return result.x, fields
 
 
@@ -156,7 +164,7 @@ def _reached(times: list[float]) -> tuple[str, str]:
 def parser() -> argparse.ArgumentParser:
     """Returns the flags of this script."""
     return timed_runs.parser(
-        "maxcut", "Maximum cuts of the G-set's graphs.", list(GRAPHS), ["G1", "G6", "G43"]
+        "maxcut", "Maximum cuts of the G-set's graphs.", list(GRAPHS), ["G1", "G6", "G43"], WAYS
     )
 
 
@@ -165,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return common.run_script(
         parser(),
         arguments,
-        lambda args: timed_runs.jobs_of(args, "maxcut", list(GRAPHS), prepared),
+        lambda args: timed_runs.jobs_of(args, "maxcut", list(GRAPHS), prepared, WAYS),
         lambda records, args: table(records, markdown=args.markdown),
     )
 

@@ -14,7 +14,7 @@ from experiments import common, flag_types, one_core
 from experiments.common import Job
 from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.results import Record
-from jaxopt_search.types import Problem, Search
+from jaxopt_search.types import Neighborhood, Problem, Search
 
 OURS, CORE = "ours", "numba"
 WAYS = (OURS, CORE)
@@ -34,14 +34,18 @@ def num_searches(rows: int, columns: int) -> int:
 
 
 def parser(
-    name: str, description: str, graphs: Sequence[str], default: list[str]
+    name: str,
+    description: str,
+    graphs: Sequence[str],
+    default: list[str],
+    ways: Sequence[str] = WAYS,
 ) -> argparse.ArgumentParser:
     """Returns the flags of the script `experiments.{name}`, which runs on some of `graphs`."""
     flags = argparse.ArgumentParser(prog=f"experiments.finite.{name}", description=description)
     add, number = flags.add_argument, flag_types.positive
     graphs_help = f"some of {','.join(graphs)}, or all"
     add("--graphs", type=flag_types.words, default=default, help=graphs_help)
-    add("--ways", type=flag_types.words, default=[OURS], help=f"{OURS}, {CORE}")
+    add("--ways", type=flag_types.words, default=[OURS], help=", ".join(ways))
     add("--seeds", type=number, default=3, help="runs of each")
     add("--first-seed", type=int, default=0)
     add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
@@ -73,11 +77,13 @@ def jobs_of(
     experiment: str,
     graphs: Sequence[str],
     prepare: Callable[[str, int], Prepared],
+    ways: Sequence[str] = WAYS,
 ) -> list[Job]:
     """Returns the runs that flags ask for.
 
     Args:
       prepare: makes a graph by its name and the seed of a run.
+      ways: those that there are.
     """
     names = list(graphs) if args.graphs == ["all"] else args.graphs
     for name in names:
@@ -85,9 +91,9 @@ def jobs_of(
             raise ValueError(f"{name!r} is not among {','.join(graphs)} or all")
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     jobs = []
-    for name, way, seed in itertools.product(names, check_ways(args.ways), seeds):
+    for name, way, seed in itertools.product(names, check_ways(args.ways, ways), seeds):
         one = prepare(name, seed)
-        searches = (args.searches or num_searches(one.n, one.columns)) if way == OURS else 1
+        searches = 1 if way == CORE else args.searches or num_searches(one.n, one.columns)
         settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
         known = {"experiment": experiment, "instance": one.instance, "seed": seed}
         known["settings"] = settings | one.settings
@@ -102,7 +108,7 @@ def jobs_of(
 
 def ours(
     problem: Problem,
-    search: Search,
+    search: Search | Neighborhood,
     seed: int,
     searches: int,
     seconds: float,
@@ -111,9 +117,12 @@ def ours(
 ) -> tuple[js.Result, dict[str, Any]]:
     """Returns the result of a run, and the fields of its record that do not depend on the problem.
 
+    Of a neighborhood, `js.anneal` is the search.
+
     Seconds are the search's; what is prepared and compiled before is `seconds_before`.
     """
-    result = js.solve(
+    solve = js.anneal if isinstance(search, Neighborhood) else js.solve
+    result = solve(
         problem,
         search,
         seed,
@@ -178,15 +187,15 @@ def seconds_to(record: dict[str, Any], cost: float) -> float | None:
     return next((seconds for seconds, found in record["course"] if found <= cost), None)
 
 
-def check_ways(names: Sequence[str]) -> list[str]:
-    """Returns these ways.
+def check_ways(names: Sequence[str], ways: Sequence[str]) -> list[str]:
+    """Returns the names of ways.
 
     Raises:
-      ValueError: if there is no such way, or it cannot be run here.
+      ValueError: if one is not among the `ways` that there are, or cannot be run here.
     """
     for name in names:
-        if name not in WAYS:
-            raise ValueError(f"{name!r} is not among {','.join(WAYS)}")
+        if name not in ways:
+            raise ValueError(f"{name!r} is not among {','.join(ways)}")
         if name == CORE and not one_core.has_numba():
             raise ValueError("numba is not installed, expected it for the way 'numba'")
     return list(names)

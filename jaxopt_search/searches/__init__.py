@@ -7,6 +7,7 @@ from jaxopt_search.searches.annealing import (
     local_search,
     simulated_annealing,
 )
+from jaxopt_search.searches.bifurcation import SimulatedBifurcation, simulated_bifurcation
 from jaxopt_search.searches.genetic import Genetic, genetic
 from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing
 from jaxopt_search.searches.iterated import IteratedLocalSearch, iterated_local_search
@@ -19,6 +20,7 @@ __all__ = [
     "IteratedLocalSearch",
     "LocalSearch",
     "MinConflicts",
+    "SimulatedBifurcation",
     "TabuSearch",
     "acceptance",
     "genetic",
@@ -28,5 +30,6 @@ __all__ = [
     "min_conflicts",
     "schedules",
     "simulated_annealing",
+    "simulated_bifurcation",
     "tabu_search",
 ]

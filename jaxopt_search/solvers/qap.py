@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import jax
-import numpy as np
 
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
@@ -25,7 +24,7 @@ from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.results import History, Result, StackedResult
+from jaxopt_search.results import Result
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
 from jaxopt_search.solvers.anneal import (
@@ -36,6 +35,7 @@ from jaxopt_search.solvers.anneal import (
     refuse_for_several,
     starts_with,
 )
+from jaxopt_search.solvers.maximum import Opposite, opposite
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
 from jaxopt_search.types import Exchange
 
@@ -132,7 +132,7 @@ def solve_qap(
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
     if maximize and callable(callback):
-        callback = _Opposite(callback)
+        callback = Opposite(callback)
     options = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
@@ -203,7 +203,7 @@ def solve_qap(
                 )
                 planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
             run = functools.partial(execute, planned)
-    return _opposite(run()) if maximize else run()
+    return opposite(run()) if maximize else run()
 
 
 def _room_for(n: int, is_on_cpu: bool) -> int:
@@ -213,33 +213,3 @@ def _room_for(n: int, is_on_cpu: bool) -> int:
 def _recombine_every(n: int, is_on_cpu: bool) -> int:
     """Returns the steps between recombinations."""
     return n * (2 if is_on_cpu else 5)
-
-
-# A maximum is the minimum of the opposite problem: what goes in and comes out changes its sign.
-# `0 - x` in place of `-x` gives no negative zero.
-
-
-class _Opposite:
-    """A user's callback, which is shown the maximum so far."""
-
-    def __init__(self, callback: Callable[[Report], Any]):
-        self._callback = callback
-        for name in ("notes", "recall"):
-            if hasattr(callback, name):
-                setattr(self, name, getattr(callback, name))
-
-    def __call__(self, report: Report) -> Any:
-        def fetch() -> tuple[Any, np.ndarray]:
-            solutions, costs = report.fetch()
-            return solutions, 0 - costs
-
-        return self._callback(report._replace(fun=0 - report.fun, fetch=fetch))
-
-
-def _opposite(result: Result | StackedResult) -> Any:
-    """Returns the result of a maximization, from the result of the opposite problem."""
-    history = History(line._replace(best=0 - line.best) for line in result.history)
-    opposite: dict[str, Any] = {"fun": 0 - result.fun, "costs": 0 - result.costs}
-    if isinstance(result, Result):
-        opposite["is_maximum"] = True
-    return result._replace(history=history, **opposite)

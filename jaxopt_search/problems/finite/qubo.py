@@ -78,6 +78,19 @@ class Dense:
         matrix = jnp.tril(self.matrix, -1) if below else self.matrix
         return floats.matmul(matrix, ones)[:, 0]
 
+    def weighted(self, values: jax.Array) -> jax.Array:
+        """Returns [n] float32, the sums of the couplings of each variable times these values.
+
+        Args:
+          values: [n] float32.
+        """
+        matrix = self.matrix.astype(jnp.float32)
+        return jnp.matmul(matrix, values, precision=lax.Precision.HIGHEST)
+
+    def sum_of_squares(self) -> jax.Array:
+        """Returns the sum of the squares of all couplings, each counted twice, [] float32."""
+        return jnp.square(self.matrix.astype(jnp.float32)).sum()
+
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """Returns the coupling of two different variables, elementwise; portable."""
         return load(self.matrix, (first, second))
@@ -135,6 +148,21 @@ class Sparse:
 
         none = jnp.zeros(solution.shape, self.values.dtype)
         return loops.fori_loop(0, self.lists.max_degree, add, none)
+
+    def weighted(self, values: jax.Array) -> jax.Array:
+        """Like `Dense.weighted`."""
+        start, end = self.lists.starts[:-1], self.lists.starts[1:]
+
+        def add(k: jax.Array, sums: jax.Array) -> jax.Array:
+            at = start + k
+            neighbor, value = load(self.lists.neighbors, at, at < end), load(self.values, at)
+            return sums + jnp.where(at < end, value * load(values, neighbor, at < end), 0)
+
+        return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(values))
+
+    def sum_of_squares(self) -> jax.Array:
+        """Like `Dense.sum_of_squares`."""
+        return jnp.square(self.values.astype(jnp.float32)).sum()
 
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """Like `Dense.between`; O(log(max_degree))."""
@@ -210,6 +238,14 @@ class QUBO(FiniteProblem):
         """
         added = self.linear + self.couplings.sums(solution, below=True)
         return floats.total(jnp.where(solution == 1, added, jnp.zeros_like(added)))
+
+    def fields_of(self, values: jax.Array) -> jax.Array:
+        """Returns what each variable would add to the cost if it were 1, [n] float32.
+
+        Args:
+          values: [n] float32, the others, from 0 to 1.
+        """
+        return self.linear.astype(jnp.float32) + self.couplings.weighted(values)
 
     def tally(self, solution: jax.Array) -> Fields:
         """Returns the fields of all variables."""

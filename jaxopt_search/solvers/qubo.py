@@ -1,0 +1,98 @@
+"""One call from a matrix or a graph to a low sum or a heavy cut: `solve_qubo`, `solve_max_cut`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxopt_search.driver.options import DEFAULT_SECONDS
+from jaxopt_search.driver.run import solve
+from jaxopt_search.engine.devices import find_devices, for_device, is_cpu
+from jaxopt_search.neighborhoods import Flip
+from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
+from jaxopt_search.results import Result
+from jaxopt_search.searches import simulated_bifurcation
+from jaxopt_search.solvers.anneal import anneal
+from jaxopt_search.solvers.maximum import Opposite, opposite
+
+# Up to so many couplings of a variable, on average, bifurcation finds better sums than annealing.
+_MOST_COUPLINGS = 20
+_ON_GPU, _ON_CPU = 1056, 16  # searches
+
+
+def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
+    """Returns zeros and ones with a low sum of what they select: a QUBO's minimum, or close to it.
+
+    Where variables have up to 20 couplings on average, by simulated bifurcation
+    (`simulated_bifurcation`), else by annealing of flips (`anneal`).
+
+    Args:
+      matrix: [n, n] real numbers, dense or sparse, a dict from pairs to numbers, or a binary
+        quadratic model, as `qubo` takes them; or a problem that it or `max_cut` returns. To
+        maximize, negate it.
+      key: an integer seed or a `jax.random.key`.
+      options: the other arguments of `anneal`, such as `max_seconds`, 10 without a limit, and
+        `target`; by default the run ends at a best known cost that is proven.
+
+    Returns:
+      A `Result`; `x` is [n] int32.
+
+    Raises:
+      ValueError, TypeError: as `qubo` and `anneal`.
+
+    Example:
+      >>> result = solve_qubo([[-1, 2, 0], [0, -1, 2], [0, 0, -1]], max_steps=100)
+      >>> result.x.tolist(), result.fun
+      ([1, 0, 1], -2)
+    """
+    problem = matrix if isinstance(matrix, QUBO) else qubo(matrix)
+    options = {"target": "optimum", "devices": "all"} | options
+    lists = problem.couplings.lists if isinstance(problem.couplings, Sparse) else None
+    if lists is None or lists.neighbors.size > _MOST_COUPLINGS * problem.n:
+        return anneal(problem, Flip(), key, **options)
+    if options.get("max_seconds") is options.get("max_steps") is None:
+        options["max_seconds"] = DEFAULT_SECONDS
+    if options.get("num_searches") is None:
+        devices = find_devices(options["devices"])
+        each = _ON_CPU if is_cpu(devices[0]) else for_device(_ON_GPU, devices[0])
+        options["num_searches"] = len(devices) * each
+    return solve(problem, simulated_bifurcation(), key, **options)
+
+
+def solve_max_cut(
+    weights: Any,
+    key: Any = 0,
+    *,
+    edges: Any = None,
+    num_vertices: int | None = None,
+    target: float | None = None,
+    callback: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> Result:
+    """Returns two sides of a graph's vertices with much weight between them, as `solve_qubo` does.
+
+    Args:
+      weights: [n, n] real numbers, symmetric, dense or sparse, or a graph; or with `edges` their
+        weights, as `max_cut` takes them.
+      key: an integer seed or a `jax.random.key`.
+      edges: [m, 2] integers, as in `max_cut`.
+      num_vertices: likewise.
+      target: end once a cut weighs at least this.
+      callback: called with a `Report` after each chunk of steps; True ends the run.
+      options: the other arguments of `anneal`.
+
+    Returns:
+      A `Result` whose `fun` is the weight of the cut, and whose `x`, [n] int32, are the sides, 0
+      and 1. Its `problem` and its `state` count with the opposite sign.
+
+    Raises:
+      ValueError, TypeError: as `max_cut` and `anneal`.
+
+    Example:
+      >>> square = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]]
+      >>> solve_max_cut(1, edges=square, max_steps=100).fun
+      4
+    """
+    problem = max_cut(weights, edges=edges, num_vertices=num_vertices)
+    if callable(callback):
+        callback = Opposite(callback)
+    options |= {"callback": callback, "target": None if target is None else 0 - target}
+    return opposite(solve_qubo(problem, key, **options))

@@ -1,0 +1,51 @@
+"""solve_qubo and solve_max_cut: known optima, what searches them, and the sign of what is shown."""
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+
+ROWS, COLUMNS = 4, 6
+CELLS = np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS)
+EDGES = np.concatenate(
+    [np.stack([CELLS, np.roll(CELLS, 1, axis)], axis=-1).reshape(-1, 2) for axis in (0, 1)]
+)
+"""Of a torus with even sides, which two sides of a cut can part all."""
+
+
+def test_the_heaviest_cut_of_a_torus():
+    """A target from below ends the run, and a callback sees weights."""
+    seen = []
+    result = js.solve_max_cut(
+        1,
+        edges=EDGES,
+        target=len(EDGES),
+        max_steps=20_000,
+        callback=lambda report: seen.append((report.fun, report.costs.max())),
+    )
+    assert result.fun == len(EDGES) and result.is_maximum and result.success
+    assert (result.x[EDGES[:, 0]] != result.x[EDGES[:, 1]]).all()
+    assert result.nit < 20_000 and result.costs.max() == len(EDGES)
+    assert seen[-1] == (len(EDGES), len(EDGES)) and result.history[-1].best == len(EDGES)
+
+
+@pytest.mark.parametrize(
+    ("density", "name"), [(0.05, "SimulatedBifurcation"), (1.0, "LocalSearch")]
+)
+def test_density_says_what_searches(density, name):
+    """And both find a sum at least as low as all assignments of one variable by turns do."""
+    generator, n = np.random.default_rng(2), 150
+    matrix = generator.integers(-9, 10, (n, n)) * (generator.random((n, n)) < density)
+    result = js.solve_qubo(matrix, max_steps=400, num_searches=4)
+    assert type(result.search).__name__ == name
+    assert result.fun == result.x @ matrix @ result.x
+    both, x = matrix + matrix.T, np.zeros(n, int)
+    for _ in range(50):
+        for i in range(n):
+            x[i] = both[i] @ x - 2 * matrix[i, i] * x[i] + matrix[i, i] < 0
+    assert result.fun <= x @ matrix @ x
+
+
+def test_a_problem_is_taken_as_it_is():
+    problem = js.qubo([[-1, 2, 0], [0, -1, 2], [0, 0, -1]], offset=5)
+    assert js.solve_qubo(problem, max_steps=50).fun == 3
