@@ -211,7 +211,7 @@ CASES = [
     Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),
     Case("2-opt", solved(cities, two_opt)),
     Case("iterated tours", solved(cities, iterated_tours, max_steps=2000)),
-    Case("regional", regional, ALL, (3,)),
+    Case("regional", regional),
     Case("iterated assignments", solved(plan, fixed(js.iterated_local_search(js.SwapTable())))),
     Case("delta swap", solved(plan, annealing(js.DeltaSwap(), 99.0, moves_per_search=3))),
     Case("delta swap asymmetric", solved(lopsided, annealing(js.DeltaSwap(), 99.0))),

@@ -130,13 +130,14 @@ class RegionalSearch(Search):
         after = regions.tour_of(regions.joined(problem, cells, joining, neighbors))
         return after, problem.device_cost(after)
 
-    def _own(self, regions: Any) -> Any:
+    def _own(self, all_regions: Any) -> Any:
         """Returns the regions that this device searches, of leaves [R, ...]."""
         if (num_devices := self._num_devices()) == 1:
-            return regions
+            return all_regions
         number = -(-self.num_regions // num_devices)
         own = lax.axis_index(AXIS) + num_devices * lax.iota(jnp.int32, number)
-        return jax.tree.map(lambda leaf: leaf[jnp.minimum(own, self.num_regions - 1)], regions)
+        own = jnp.minimum(own, self.num_regions - 1)
+        return jax.tree.map(lambda leaf: leaf[own], all_regions)
 
     def _of_all(self, orders: jax.Array) -> jax.Array:
         """Returns the orders of all regions, [R, m], of those of each device."""

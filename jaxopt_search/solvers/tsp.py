@@ -125,7 +125,9 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
 def is_large(problem: TSP, device: jax.Device) -> bool:
     """Returns whether regional search is what suits an instance best, on a device."""
     most = _MOST_ON_CPU if is_cpu(device) else _MOST_ON_GPU
-    return problem.coords is not None and problem.num_entries is None and problem.capacity > most
+    is_fused = is_cpu(device) or runs_kernels(device)
+    is_suited = is_fused and problem.coords is not None and problem.num_entries is None
+    return is_suited and problem.capacity > most
 
 
 @host_driver

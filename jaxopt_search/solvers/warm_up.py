@@ -17,9 +17,10 @@ def warm_up(solver: Any, *instance: Any, **options: Any) -> float:
 
     Later calls share these programs if their instances are of the same kind (coordinates or matrix,
     symmetric or not, integers or floats) and of the same class of sizes: up to 16, 24, 32, 48, 64,
-    96, 128 cities and so on; of a QAP on a CPU, up to each multiple of 8, or of a tenth of the
-    size. Seeds, targets, and limits may be any. With `enable_compilation_cache` before, later
-    processes need not compile either.
+    96, 128 cities and so on, but a large tour, which is searched in regions, only with those of as
+    many cities; of a QAP on a CPU, up to each multiple of 8, or of a tenth of the size. Seeds,
+    targets, and limits may be any. With `enable_compilation_cache` before, later processes need not
+    compile either.
 
     Args:
       solver: `solve_tsp`, `solve_qap` or `solve_nqueens`.
