@@ -57,6 +57,7 @@ from jaxopt_search.results.types import load_result as load_result
 from jaxopt_search.searches import *  # noqa: F403
 from jaxopt_search.searches.schedules import geometric as geometric
 from jaxopt_search.solvers.anneal import anneal as anneal
+from jaxopt_search.solvers.coloring import solve_coloring as solve_coloring
 from jaxopt_search.solvers.qap import solve_qap as solve_qap
 from jaxopt_search.solvers.qubo import solve_max_cut as solve_max_cut
 from jaxopt_search.solvers.qubo import solve_qubo as solve_qubo

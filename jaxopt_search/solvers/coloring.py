@@ -1,0 +1,140 @@
+"""One call from a graph to a coloring with few colors: `solve_coloring`."""
+
+import dataclasses
+import heapq
+import itertools
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.backends import random
+from jaxopt_search.driver.options import DEFAULT_SECONDS
+from jaxopt_search.driver.run import solve
+from jaxopt_search.engine.devices import find_devices, for_device, is_cpu
+from jaxopt_search.neighborhoods import Guided
+from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
+from jaxopt_search.results import Result
+from jaxopt_search.searches import TabuSearch, tabu_search
+from jaxopt_search.successors import ConflictsOnly
+
+_NEVER = 2**30  # steps
+_ON_GPU, _ON_CPU = 264, 8  # searches
+_OF_ONE = ("initial", "state", "checkpoint", "resume")  # options for a number of colors
+
+
+def solve_coloring(
+    graph: Any,
+    colors: int | None = None,
+    key: Any = 0,
+    *,
+    fixed: Any = None,
+    num_vertices: int | None = None,
+    max_seconds: float | None = None,
+    **options: Any,
+) -> Result:
+    """Returns a coloring of a graph in which no edge joins equal colors, by tabu search.
+
+    Without `colors`, it starts from the greedy coloring of Brelaz, "New methods to color the
+    vertices of a graph", 1979, and asks for one color less again and again, until no coloring is
+    found in the time that is left, or the colors are as few as the vertices of a clique that it
+    knows. Tabu search moves vertices in conflict, as TabuCol does: Hertz, de Werra, "Using tabu
+    search techniques for graph coloring", 1987.
+
+    Args:
+      graph: as `graph_coloring` takes it.
+      colors: how many colors; None for as few as are found.
+      key: an integer seed or a `jax.random.key`.
+      fixed: as in `graph_coloring`; with `colors`.
+      num_vertices: likewise, for edges.
+      max_seconds: seconds of search, in all; 10 if neither this nor `max_steps` is given.
+      options: the other arguments of `solve`, such as `devices`, by default all; `max_steps` is for
+        each number of colors. What a run starts from, and checkpoints, only with `colors`.
+
+    Returns:
+      A `Result`; `x` is [n] int32, the color of each vertex. Of fewer and fewer colors, the last
+      run that found a coloring.
+
+    Raises:
+      ValueError, TypeError: as `graph_coloring` and `solve`; for what takes `colors` without them.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> result = solve_coloring(js.datasets.queen_graph(5, 5), max_steps=2000)
+      >>> result.fun, result.x.max() + 1
+      (0, np.int32(5))
+    """
+    options = {"devices": "all"} | options
+    if max_seconds is options.get("max_steps") is None:
+        max_seconds = DEFAULT_SECONDS
+    if options.get("num_searches") is None:
+        devices = find_devices(options["devices"])
+        each = _ON_CPU if is_cpu(devices[0]) else for_device(_ON_GPU, devices[0])
+        options["num_searches"] = len(devices) * each
+    if colors is not None:
+        problem = graph_coloring(graph, colors, fixed=fixed, num_vertices=num_vertices)
+        return solve(problem, _search(), key, target=0, max_seconds=max_seconds, **options)
+    for name, value in {"fixed": fixed, **{name: options.get(name) for name in _OF_ONE}}.items():
+        if value is not None:
+            raise ValueError(f"{name} is given without colors, expected how many there are")
+    first = graph_coloring(graph, 1, num_vertices=num_vertices)
+    coloring, clique = greedy_coloring(first)
+    most = int(coloring.max()) + 1
+    whole = graph_coloring(graph, most, num_vertices=num_vertices)
+    words, began, found = random.as_key(key), time.perf_counter(), None
+    for number in range(most, clique - 1, -1):
+        # With colors that no vertex may have, all numbers of colors share one program.
+        sizes = jnp.full_like(whole.domain_sizes, number)
+        problem = dataclasses.replace(whole, domain_sizes=sizes)
+        before = 0.0 if found is None else time.perf_counter() - began
+        left = None if max_seconds is None else max(max_seconds - before, 0.0)
+        own = jax.random.fold_in(random.typed_key(words), number)
+        limits = {"target": 0, "max_seconds": left, "initial": coloring % number}
+        result = solve(problem, _search(), own, **options | limits)
+        if result.fun != 0:
+            return result if found is None else found
+        if found is None:
+            began = time.perf_counter()
+        found, coloring = result, result.x
+    assert found is not None
+    return found
+
+
+def _search() -> TabuSearch:
+    return tabu_search(
+        Guided(ConflictsOnly()),
+        tenure=(0, 9),
+        tenure_per_cost=1.0,
+        aspiration_age=_NEVER,
+        ties="random",
+    )
+
+
+def greedy_coloring(problem: GraphColoring) -> tuple[np.ndarray, int]:
+    """Returns a proper coloring, [n] int32, and the size of a clique, neither the best.
+
+    The vertex that sees the most colors comes next, of several the one of the highest degree.
+    """
+    starts, neighbors = (
+        np.asarray(part) for part in (problem.graph.lists.starts, problem.graph.lists.neighbors)
+    )
+    around = [neighbors[low:high].tolist() for low, high in itertools.pairwise(starts)]
+    coloring, seen = np.full(problem.n, -1, np.int32), [set[int]() for _ in around]
+    waiting = [(0, -len(near), vertex) for vertex, near in enumerate(around)]
+    heapq.heapify(waiting)
+    clique: set[int] = set()
+    while waiting:
+        number, _, vertex = heapq.heappop(waiting)
+        if coloring[vertex] >= 0 or -number != len(seen[vertex]):
+            continue  # it is there again, with what it sees by now
+        color = next(color for color in range(problem.n) if color not in seen[vertex])
+        coloring[vertex] = color
+        if clique <= set(around[vertex]):
+            clique.add(vertex)
+        for near in around[vertex]:
+            if coloring[near] < 0 and color not in seen[near]:
+                seen[near].add(color)
+                heapq.heappush(waiting, (-len(seen[near]), -len(around[near]), near))
+    return coloring, max(len(clique), 1)
