@@ -3,7 +3,8 @@
 Each class is a `types.Search` short of a few methods, its abstract ones. docs/your_own_search.md
 shows how to write a search of your own on them.
 
-- `TrajectorySearch` keeps the current solution and the best one. What it lacks is the step.
+- `SolutionSearch` keeps the current solution and the best one, as they are.
+- `TrajectorySearch` keeps them as a neighborhood represents them. What it lacks is the step.
 - `TableSearch` looks at all moves of a neighborhood in a step and knows which comes first.
 """
 
@@ -29,7 +30,43 @@ from jaxopt_search.types import (
     Solution,
 )
 
-__all__ = ["Found", "TableSearch", "TrajectorySearch"]
+__all__ = ["Found", "SolutionSearch", "TableSearch", "TrajectorySearch"]
+
+
+class SolutionSearch(Search):
+    """A search without a neighborhood, of which each step may change all of a solution.
+
+    Its state is a `NamedTuple` with the fields `solution`, the current one; `cost`, [] of that;
+    `best`, the best solution so far; and `best_cost`, [] of that. A subclass has `init`, `step` and
+    `evaluations_per_step`, and makes its steps of `moved`.
+    """
+
+    def moved(self, problem: Any, state: Any, solution: Solution) -> Any:
+        """Returns the state at another solution."""
+        cost = cost_of(problem, solution)
+        is_better = cost < state.best_cost
+        choose = functools.partial(jnp.where, is_better)
+        return state._replace(
+            solution=solution,
+            cost=cost,
+            best=jax.tree.map(choose, solution, state.best),
+            best_cost=choose(cost, state.best_cost),
+        )
+
+    def best_cost(self, state: Any) -> Cost:
+        return state.best_cost
+
+    def best(self, problem: Problem, state: Any) -> Solution:
+        return state.best
+
+    def current_cost(self, state: Any) -> Cost:
+        return state.cost
+
+    def current(self, problem: Problem, state: Any) -> Solution:
+        return state.solution
+
+    def adopt(self, problem: Problem, state: Any, solution: Solution) -> Any:
+        return self.moved(problem, state, solution)
 
 
 class TrajectorySearch(Search):

@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import loops, random
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import (
     check_count,
     check_number,
@@ -25,7 +26,8 @@ from jaxopt_search.checks import (
 )
 from jaxopt_search.problems.finite.qubo import QUBO
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Cost, Info, Search, Stream
+from jaxopt_search.searches.base import SolutionSearch
+from jaxopt_search.types import Cost, Info, Stream
 
 _START = 0.1  # within this of 0, on either side, are the first positions and momenta
 _FORCE = 0.5  # of all couplings together, against what holds a particle in the middle
@@ -60,7 +62,7 @@ class BifurcationState(NamedTuple):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SimulatedBifurcation(Search):
+class SimulatedBifurcation(SolutionSearch):
     """Build it with `simulated_bifurcation`."""
 
     num_steps: jax.Array
@@ -77,7 +79,7 @@ class SimulatedBifurcation(Search):
         scale = scale / jnp.where(strength > 0, strength, 1)
         highest = jnp.sqrt(1 + scale / 4 * _largest_eigenvalue(problem))
         time_step = jnp.minimum(self.time_step, _STABLE / highest)
-        position, cost = _near_middle(solution), problem.device_cost(solution)
+        position, cost = _near_middle(solution), cost_of(problem, solution)
         still, looked_at = jnp.zeros_like(position), (solution, cost, solution, cost)
         return BifurcationState(position, still, scale, time_step, *looked_at)
 
@@ -114,34 +116,18 @@ class SimulatedBifurcation(Search):
         return after, Info(accepted=is_other.astype(jnp.int32))
 
     def _look(self, problem: QUBO, state: BifurcationState) -> BifurcationState:
-        """Returns the state with the solution of its positions, and the best one."""
-        solution = (state.position > 0).astype(jnp.int32)
-        cost = problem.device_cost(solution)
-        state, is_better = state._replace(solution=solution, cost=cost), cost < state.best_cost
-        best = jnp.where(is_better, solution, state.best)
-        return state._replace(best=best, best_cost=jnp.where(is_better, cost, state.best_cost))
+        """Returns the state with the solution of its positions."""
+        return self.moved(problem, state, (state.position > 0).astype(jnp.int32))
 
     def evaluations_per_step(self, problem: QUBO) -> int:
         return 1
-
-    def best_cost(self, state: BifurcationState) -> Cost:
-        return state.best_cost
-
-    def best(self, problem: QUBO, state: BifurcationState) -> jax.Array:
-        return state.best
-
-    def current_cost(self, state: BifurcationState) -> Cost:
-        return state.cost
-
-    def current(self, problem: QUBO, state: BifurcationState) -> jax.Array:
-        return state.solution
 
     def adopt(
         self, problem: QUBO, state: BifurcationState, solution: jax.Array
     ) -> BifurcationState:
         position = _near_middle(solution)
-        moved = state._replace(position=position, momentum=jnp.zeros_like(position))
-        return self._look(problem, moved)
+        at_rest = state._replace(position=position, momentum=jnp.zeros_like(position))
+        return self.moved(problem, at_rest, solution)
 
 
 def _largest_eigenvalue(problem: QUBO) -> jax.Array:

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import Implementation, floats, random, runs_kernels
+from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.backends.memory import Pairs, load_pair
 from jaxopt_search.checks import check_count, check_suits, int32
 from jaxopt_search.driver.options import RunOptions
@@ -30,6 +31,7 @@ from jaxopt_search.problems.tsp.problem import TSP, Ties
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import iterated_local_search
 from jaxopt_search.searches.acceptance import metropolis
+from jaxopt_search.searches.base import SolutionSearch
 from jaxopt_search.searches.schedules import Schedule, as_schedule
 from jaxopt_search.solvers.anneal import (
     Pace,
@@ -58,15 +60,29 @@ _WARP = 32
 class RegionalState(NamedTuple):
     """The state of a regional search: a tour, the best one, [n] int32, and their lengths, []."""
 
-    tour: jax.Array
+    solution: jax.Array
     cost: jax.Array
     best: jax.Array
     best_cost: jax.Array
 
 
+class Part(NamedTuple):
+    """A region, to be searched.
+
+    Attributes:
+      problem: its cities, with room for m.
+      near: [m, K] int32 candidates of each.
+      away: [] float32, the mean distance to the first of them.
+    """
+
+    problem: TSP
+    near: jax.Array
+    away: jax.Array
+
+
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RegionalSearch(Search):
+class RegionalSearch(SolutionSearch):
     """Build it with `regional_search`.
 
     If `is_spread`, it is a single search, of which each of several devices has a copy, and searches
@@ -80,11 +96,10 @@ class RegionalSearch(Search):
     implementation: Implementation = static()
 
     space = "permutation"
-    draws = (1, 2)
     check_every = 1
 
     def init(self, problem: TSP, solution: jax.Array) -> RegionalState:
-        cost = problem.device_cost(solution)
+        cost = cost_of(problem, solution)
         return RegionalState(solution, cost, solution, cost)
 
     def control(self, step: jax.Array) -> jax.Array:
@@ -94,21 +109,18 @@ class RegionalSearch(Search):
         self, stream: Stream, control: jax.Array, problem: TSP, state: RegionalState
     ) -> tuple[RegionalState, Info]:
         """Searches all regions of a tour that is cut at random, and puts it together."""
-        key, tour = random.Key(*stream.words(jnp.uint32(0), 2)), state.tour
+        key, tour = random.Key(*stream.words(jnp.uint32(0), 2)), state.solution
         if self._num_devices() > 1:  # all do what the first one does
             key, tour = jax.tree.map(lambda leaf: lax.all_gather(leaf, AXIS)[0], (key, tour))
         # Several tours one after the other: each of them keeps a device busy.
         improve = jax.custom_batching.sequential_vmap(self._improve)
-        tour, cost = improve(key, control, problem, tour)
-        is_better = cost < state.best_cost
-        best = jnp.where(is_better, tour, state.best)
-        after = RegionalState(tour, cost, best, jnp.minimum(cost, state.best_cost))
-        return after, Info(accepted=(cost < state.cost).astype(jnp.int32))
+        after = self.moved(problem, state, improve(key, control, problem, tour))
+        return after, Info(accepted=(after.cost < state.cost).astype(jnp.int32))
 
     def _improve(
         self, key: random.Key, temperature: jax.Array, problem: TSP, tour: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Returns the tour after a step, and its length."""
+    ) -> jax.Array:
+        """Returns the tour after a step."""
         n, points = tour.size, traced.points_of(problem)
         assert points is not None
         cells = curves.cells_of(points)
@@ -119,16 +131,15 @@ class RegionalSearch(Search):
         batch = min(max(_AT_ONCE // room**2, 1), self.num_regions)
         parts = lax.map(lambda one: part_of(problem, tour, one), cut, batch_size=batch)
 
-        def search(region: tuple[jax.Array, TSP, jax.Array]) -> jax.Array:
-            number, part, near = region
-            return self._search(random.instance_key(key, number), temperature, part, near)
+        def search(region: tuple[jax.Array, Part]) -> jax.Array:
+            number, part = region
+            return self._search(random.instance_key(key, number), temperature, part)
 
-        each = self._own((lax.iota(jnp.uint32, self.num_regions), *parts))
+        each = self._own((lax.iota(jnp.uint32, self.num_regions), parts))
         orders = jax.vmap(search)(each) if self.implementation == "cuda" else lax.map(search, each)
         orders = self._of_all(orders)
         neighbors = regions.neighbors_after(tour, cut, orders)
-        after = regions.tour_of(regions.joined(problem, cells, joining, neighbors))
-        return after, problem.device_cost(after)
+        return regions.tour_of(regions.joined(problem, cells, joining, neighbors))
 
     def _own(self, all_regions: Any) -> Any:
         """Returns the regions that this device searches, of leaves [R, ...]."""
@@ -153,42 +164,24 @@ class RegionalSearch(Search):
         except NameError:  # there is no such axis
             return 1
 
-    def _search(
-        self, key: random.Key, temperature: jax.Array, part: TSP, near: jax.Array
-    ) -> jax.Array:
+    def _search(self, key: random.Key, temperature: jax.Array, part: Part) -> jax.Array:
         """Returns the order, [m] int32, in which a region is passed after a search of it."""
-        city, count = lax.iota(jnp.int32, part.capacity), part.n
+        problem, near, away = part
         search = iterated_local_search(
-            from_candidates(near, count),
+            from_candidates(near, problem.n),
             DoubleBridge(),
-            acceptance=metropolis(temperature * _mean_near(part, near)),
+            acceptance=metropolis(temperature * away),
         )
-        state = starting.fresh(key, part, search, city[None], 1)
-        rules, steps = make_rules(search, state.device_best.dtype), self.looks * count
+        order = lax.iota(jnp.int32, problem.capacity)[None]
+        state = starting.fresh(key, problem, search, order, 1)
+        rules, steps = make_rules(search, state.device_best.dtype), self.looks * problem.n
         state = loop.advance_by(
-            part, search, state, steps, rules, implementation=self.implementation
+            problem, search, state, steps, rules, implementation=self.implementation
         )
         one = jax.tree.map(lambda leaf: leaf[0], state.searches)
         # Its local optimum, or what is better on the way to the next one.
         is_better = one.cost < one.home_cost
         return jnp.where(is_better, one.representation.city, one.home.city)
-
-    def best_cost(self, state: RegionalState) -> jax.Array:
-        return state.best_cost
-
-    def best(self, problem: TSP, state: RegionalState) -> jax.Array:
-        return state.best
-
-    def current_cost(self, state: RegionalState) -> jax.Array:
-        return state.cost
-
-    def current(self, problem: TSP, state: RegionalState) -> jax.Array:
-        return state.tour
-
-    def adopt(self, problem: TSP, state: RegionalState, solution: jax.Array) -> RegionalState:
-        cost = problem.device_cost(solution)
-        best = jnp.where(cost < state.best_cost, solution, state.best)
-        return RegionalState(solution, cost, best, jnp.minimum(cost, state.best_cost))
 
     def evaluations_per_step(self, problem: TSP) -> int:
         return int(self.looks) * problem.capacity * _NUM_CANDIDATES * KINDS
@@ -202,8 +195,8 @@ class RegionalSearch(Search):
             raise ValueError("problem is padded, expected one without room for more cities")
 
 
-def part_of(problem: TSP, tour: jax.Array, region: regions.Regions) -> tuple[TSP, jax.Array]:
-    """Returns the instance of a region, and candidates of its cities, [m, K] int32.
+def part_of(problem: TSP, tour: jax.Array, region: regions.Regions) -> Part:
+    """Returns a region as an instance by itself.
 
     Args:
       tour: [n] int32, which was cut.
@@ -227,18 +220,11 @@ def part_of(problem: TSP, tour: jax.Array, region: regions.Regions) -> tuple[TSP
     if jnp.issubdtype(worth.dtype, jnp.integer):
         worth = jnp.minimum(worth, _MOST_WORTH // number.size)
     near = traced.neighbors(part, _NUM_CANDIDATES, "spread")
-    return dataclasses.replace(part, ties=Ties(number, worth)), near
-
-
-def _mean_near(part: TSP, near: jax.Array) -> jax.Array:
-    """Returns the mean distance from the cities of a region to three candidates, [] float32."""
-    city = lax.iota(jnp.int32, part.capacity)[:, None]
     nearest = near[:, :_COUNTED]
-    away = dataclasses.replace(part, ties=None).distance(
-        jnp.broadcast_to(city, nearest.shape), nearest
-    )
-    total = floats.total(jnp.where(city < part.n, away, 0).astype(jnp.float32).ravel())
-    return total / (_COUNTED * part.n).astype(jnp.float32)
+    away = part.distance(jnp.broadcast_to(i[:, None], nearest.shape), nearest)
+    away = jnp.where(i[:, None] < count, away, 0).astype(jnp.float32).ravel()
+    mean = floats.total(away) / (_COUNTED * count).astype(jnp.float32)
+    return Part(dataclasses.replace(part, ties=Ties(number, worth)), near, mean)
 
 
 def regional_search(
@@ -350,13 +336,13 @@ def plan_regional(
     """
     device, num_devices = options.devices[0], len(options.devices)
     recipe = chosen(RECIPE, num_searches, None)
-    search = RegionalSearch(
-        schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
-        looks=int32(_LOOKS),
+    search = regional_search(
+        problem,
+        looks=_LOOKS,
         num_regions=regions_for(problem.capacity, device, num_devices),
-        is_spread=recipe.num_searches == 1,
         implementation=_fastest(device),
     )
+    search = dataclasses.replace(search, is_spread=recipe.num_searches == 1)
     if given.get("state") is options.resume is None:
         num = recipe.num_searches
         built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))

@@ -150,7 +150,7 @@ def test_the_cost_of_a_part_changes_as_the_tour(tour: np.ndarray) -> None:
     orders = shuffled(part, np.random.default_rng(9))
     for number in range(NUM):
         one = jax.tree.map(lambda leaf, number=number: jnp.asarray(leaf[number]), part)
-        problem, _ = part_of(PROBLEM, jnp.asarray(tour), one)
+        problem, *_ = part_of(PROBLEM, jnp.asarray(tour), one)
         same = np.arange(orders.shape[1], dtype=np.int32)
         before, after = (float(problem.cost(jnp.asarray(each))) for each in (same, orders[number]))
         alone = np.tile(same, (NUM, 1))
