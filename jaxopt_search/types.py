@@ -382,29 +382,6 @@ class Enumerable(ByElement):
         row, column = tables.row_and_column(found.number, columns)
         return found, self.move_at(problem, representation, row, column)[0]
 
-    def commit_and_first(
-        self,
-        problem: Any,
-        representation: Representation,
-        move: Move,
-        accept: jax.Array,
-        rank_after: Callable[[Representation], Rank],
-        others: tuple[jax.Array, ...],
-        /,
-    ) -> tuple[Representation, tables.First, Move]:
-        """Returns the representation after `commit`, and the result of `first` on it.
-
-        For neighborhoods in which one pass over the table is faster than two.
-
-        Args:
-          rank_after: gives `rank` for the representation after the move, or one with all that
-            `known_cost` looks at.
-        """
-        representation = self.commit(problem, representation, move, accept)
-        return representation, *self.first(
-            problem, representation, rank_after(representation), others
-        )
-
     @abc.abstractmethod
     def undone(self, problem: Any, representation: Representation, move: Move, /) -> Entries:
         """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""

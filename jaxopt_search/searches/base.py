@@ -174,9 +174,8 @@ class Found(NamedTuple):
 class TableSearch(TrajectorySearch):
     """A `TrajectorySearch` that looks at all moves of an enumerable neighborhood in each step.
 
-    The table is brought up to date and searched in one pass, so that the state holds, in `found`,
-    the move of the next step: `init` ends with `look`, and a step makes its move by `make_found`.
-    A subclass has `rank`, which says what comes first.
+    The state holds, in `found`, the move of the next step: `init` ends with `look`, and a step
+    makes its move by `make_found`. A subclass has `rank`, which says what comes first.
     """
 
     neighborhood: Enumerable
@@ -208,17 +207,7 @@ class TableSearch(TrajectorySearch):
           delta: [] the change in cost that the move makes.
         """
 
-        def after(representation: Representation) -> Any:
-            cost = self.cost_after(state.cost, delta, where, representation)
-            return state._replace(representation=representation, cost=cost)
-
-        representation, first, move = self.neighborhood.commit_and_first(
-            problem,
-            state.representation,
-            state.found.move,
-            where,
-            lambda representation: self.rank(problem, after(representation)),
-            self.others(state),
-        )
-        found = Found(move, first.number, first.keys[0])
-        return after(representation)._replace(found=found)
+        hood, move = self.neighborhood, state.found.move
+        representation = hood.commit(problem, state.representation, move, where)
+        cost = self.cost_after(state.cost, delta, where, representation)
+        return self.look(problem, state._replace(representation=representation, cost=cost))
