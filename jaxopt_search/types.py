@@ -546,10 +546,6 @@ class Search(abc.ABC):
         """Returns the state with running costs computed again, against drift of float costs."""
         return state
 
-    adopt_or_init: Any = None
-    """`adopt_or_init(problem, state, solution, is_new)`: `init` if `is_new`, [] bool, else `adopt`,
-    for less to compile than both. Not together with `init_with`.
-    """
     is_done: Any = None
     """`is_done(state)`, [] bool: whether further steps would change nothing. A run in which all
     searches are done ends.

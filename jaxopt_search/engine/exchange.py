@@ -133,8 +133,6 @@ def adopt_or_start(
     search: Search, problem: Any, searches: Any, given: Any, starts: jax.Array, words: Any
 ) -> Any:
     """Returns the states of searches that start at solutions where they should, or adopt them."""
-    if (either := search.adopt_or_init) is not None:
-        return jax.vmap(either, in_axes=(None, 0, 0, 0))(problem, searches, given, starts)
     keys = random.typed_key(words)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)

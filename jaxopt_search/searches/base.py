@@ -8,7 +8,6 @@ shows how to write a search of your own on them.
 """
 
 import abc
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -121,26 +120,9 @@ class TrajectorySearch(Search):
 
     def adopt(self, problem: Problem, state: Any, solution: Solution) -> Any:
         representation, cost, *_ = self.start(problem, solution)
-        return self.look(problem, self._moved(state, representation, cost))
-
-    def adopt_or_init(
-        self, problem: Problem, state: Any, solution: Solution, is_new: jax.Array
-    ) -> Any:
-        """Returns `init` if the scalar `is_new` holds, else `adopt`, for less to compile than both.
-
-        A subclass with an `adopt` of its own has this, too. `look` is called twice, and once more
-        must change nothing.
-        """
-        fresh = self.init(problem, solution)
-        kept = self._moved(state, fresh.representation, fresh.cost)
-        either = jax.tree.map(functools.partial(jnp.where, is_new), fresh, kept)
-        return self.look(problem, either)
-
-    def _moved(self, state: Any, representation: Representation, cost: Cost) -> Any:
-        """Returns the state at another solution, before it looks."""
-        state = self.forget(self.remember(state))
+        state = self.forget(self.remember(state))._replace(representation=representation, cost=cost)
         # The next step may leave the solution, and with it the best.
-        return self.remember(state._replace(representation=representation, cost=cost))
+        return self.look(problem, self.remember(state))
 
     def refresh(self, problem: Problem, state: Any) -> Any:
         representation, cost = self.anew(problem, state.representation)
