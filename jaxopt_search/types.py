@@ -577,8 +577,6 @@ class Crossover(abc.ABC):
 
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
-    compiles_apart: bool = False
-    """Whether it takes long to compile: see `Exchange.compiles_apart`."""
 
     @abc.abstractmethod
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
@@ -607,8 +605,6 @@ class Exchange(abc.ABC):
     """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
-    compiles_apart: bool = False
-    """Whether `solve` makes it by a program of its own, compiled at the same time as the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.
