@@ -17,7 +17,7 @@ from jaxopt_search.testing.comparing import (
     check_implementations,
     require,
 )
-from jaxopt_search.types import Enumerable, null_delta
+from jaxopt_search.types import null_delta
 
 _MOST_ENTRIES = 1024
 
@@ -48,8 +48,7 @@ def check_neighborhood(
     - M moves at once are proposed and priced as one by one.
     - In a table (see `types.Enumerable`): each entry's delta is the change of cost by its move,
       `first` finds what a search through all entries finds, `num_moves` counts each move once,
-      proposed moves stand there, `undone` names entries of it, and `commit_and_first` is `commit`
-      and then `first`.
+      proposed moves stand there, and `undone` names entries of it.
     - Annealing and, with a table, hill climbing make the same steps in every implementation.
 
     Args:
@@ -263,11 +262,7 @@ def _entries(hood: Any, problem: Any, representation: Any) -> Any:
 
 @jax.jit
 def _firsts(hood: Any, problem: Any, representation: Any, table: jax.Array) -> Any:
-    """Returns the first entries by delta and by another table, and what `commit_and_first` does.
-
-    That is two times what it returns and what `commit` and then `first` return, where the move is
-    accepted and where it is not; nothing if it is just these two.
-    """
+    """Returns the numbers of the first entries by delta and by another table."""
 
     def by_delta(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
         return delta, jnp.broadcast_to(entry, delta.shape)
@@ -276,18 +271,9 @@ def _firsts(hood: Any, problem: Any, representation: Any, table: jax.Array) -> A
         is_null = delta == null_delta(delta.dtype)
         return jnp.where(is_null, jnp.int32(1), jnp.int32(0)), jnp.broadcast_to(other, delta.shape)
 
-    first, move = hood.first(problem, representation, by_delta, ())
+    first, _ = hood.first(problem, representation, by_delta, ())
     other, _ = hood.first(problem, representation, by_table, (table,))
-
-    def twice(accept: jax.Array) -> Any:
-        after = hood.commit(problem, representation, move, accept)
-        apart = after, *hood.first(problem, after, by_delta, ())
-        where = problem, representation, move, accept
-        return apart, hood.commit_and_first(*where, lambda _: by_delta, ())
-
-    is_both = type(hood).commit_and_first is Enumerable.commit_and_first
-    pairs = None if is_both else jax.lax.map(twice, jnp.array([True, False]))
-    return (first.number, other.number), pairs
+    return first.number, other.number
 
 
 def _check_table(
@@ -329,8 +315,7 @@ def _check_table(
             ),
         )
     other = np.random.default_rng(0).permutation(rows * columns).astype(np.int32)
-    looked = _firsts(hood, problem, representation, other.reshape(rows, columns))
-    firsts, pairs = jax.device_get(looked)
+    firsts = jax.device_get(_firsts(hood, problem, representation, other.reshape(rows, columns)))
     ranks = np.arange(rows * columns), np.where(is_real, shown, null_delta(shown.dtype))
     for what, one, right in zip(
         ("the lowest delta", "what comes first by another table"),
@@ -355,11 +340,3 @@ def _check_table(
         [end in there for end in known.as_set(ends)] | (delta == null_delta(delta.dtype)),
         lambda i: f"{name}.propose: move {comparing.at(move, i)} stands nowhere in the table",
     )
-    if pairs is not None:
-        comparing.require_leaves(
-            comparing.same_leaves(*pairs, axes=1),
-            lambda leaf, i: (
-                f"{name}.commit_and_first: {leaf} differs from what `commit` and then `first`"
-                f" return, where accept is {i == 0}"
-            ),
-        )

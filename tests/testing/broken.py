@@ -132,14 +132,6 @@ class UndoesElsewhere(js.Flip, Static):
         return ((jnp.int32(problem.n), jnp.int32(0)),)
 
 
-class FirstOfBefore(js.Flip, Static):
-    """Returns the entry that was first before the commit."""
-
-    def commit_and_first(self, problem, representation, move, accept, rank_after, others):
-        after = self.commit(problem, representation, move, accept)
-        return after, *self.first(problem, representation, rank_after(after), others)
-
-
 NEIGHBORHOODS = {
     WrongDelta: r"WrongDelta\.delta: step \d+ of walk \d+, move .*: the cost goes from .* delta is",
     DeltaOfAnotherType: r"delta is float32, but costs are int32",
@@ -153,7 +145,6 @@ NEIGHBORHOODS = {
     CountsTwice: r"num_moves is 8, but the table of a solution leads to 4 others",
     FindsTheWorst: r"FindsTheWorst\.first",
     UndoesElsewhere: r"undone: of entry \d+ it is \(4, 0\), outside of the table of",
-    FirstOfBefore: r"commit_and_first: .* where accept is True",
 }
 
 
