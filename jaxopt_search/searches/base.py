@@ -9,6 +9,7 @@ shows how to write a search of your own on them.
 """
 
 import abc
+import functools
 from typing import Any, NamedTuple
 
 import jax
