@@ -398,7 +398,7 @@ def plot_convergence(
             drawstyle="steps-post",
             label=name,
             linestyle=("-", "--", ":")[number // len(_COLORS) % 3],
-            linewidth=1.5 + 1.5 * max(min(len(runs), 4) - 1 - number, 0),
+            linewidth=1.5 + max(min(len(runs), 4) - 1 - number, 0),
             marker="." if len(history) <= _MOST_POINTS else None,
         )
     ax.set_title("Course of the run" if len(runs) == 1 else f"Course of {len(runs)} runs")
