@@ -257,7 +257,8 @@ def plot_result(result: Result | StackedResult, ax: Any = None, *, coords: Any =
         axes = _matplotlib("pyplot").subplots(1, number, figsize=size, layout="constrained")[1]
     drawn = []
     for draw, cost, one in zip(draws, costs, axes, strict=False):
-        drawn.append(draw(one))
+        draw(one)
+        drawn.append(one)
         one.set_title(f"{one.get_title()}\ncost {cost}".lstrip())
     if len(axes) > len(draws):
         course = plot_convergence(result.history, best_known=best_known, ax=axes[len(draws)])
@@ -324,7 +325,7 @@ def animate(
     moments = np.unique(np.concatenate(when))
     picked = np.linspace(0, len(moments) - 1, min(max(num_frames, 2), len(moments)))
     frames = moments[picked.astype(int)].tolist()
-    size = (4.2 * len(runs) + 4.8, 4.4)
+    size = (3.2 * len(runs) + 4.4, 3.6)
     *pictures, course = detached_axes(size, columns=len(runs) + 1, dpi=80)
     plot_convergence(lines, labels=labels, against=against, ax=course)
     now = course.axvline(frames[0], color=_ink(course), linewidth=1)
@@ -402,14 +403,15 @@ def plot_convergence(
             marker="." if len(history) <= _MOST_POINTS else None,
         )
     ax.set_title("Course of the run" if len(runs) == 1 else f"Course of {len(runs)} runs")
-    ax.set_xlabel("seconds" if against == "seconds" else "steps of each search")
+    ax.set_xlabel("seconds" if against == "seconds" else "steps")
     ax.set_ylabel("best cost so far")
     if best_known is not None:
         ax.set_ylabel("gap to the best known cost (%)")
         if max(tops) > _MOST_PERCENT:
             ax.set_yscale("symlog", linthresh=1.0)
             ax.yaxis.set_major_formatter("{x:g}")
-        ax.set_ylim(bottom=-0.04 * max(1.0, *tops))  # so that a line at 0 is seen
+            tops = [1.0]
+        ax.set_ylim(bottom=-0.04 * max(tops))  # so that a line at 0 is seen
     ax.grid(alpha=0.3)
     if labels is not None:
         ax.legend(frameon=False, loc="upper right")  # as costs fall
