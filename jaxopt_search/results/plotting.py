@@ -244,7 +244,7 @@ def plot_result(result: Result | StackedResult, ax: Any = None, *, coords: Any =
         problem, costs = result.problem, [cost_text(result.fun, result.gap)]
         if problem is not None and problem.host is not None:
             best_known = problem.host.best_known or None  # of 0 there is no gap
-        draws = [] if problem is None else [_picture(problem, result.x, coords)]
+        draws = [_picture(problem, result.x, coords)]
     else:
         costs, what = [*map(cost_text, result.fun.tolist())], "mean of the best costs so far"
         shown = range(min(len(result.x), _MOST_PICTURES))
@@ -314,20 +314,19 @@ def animate(
         raise ValueError("runs have no reports, expected callback=reports.append in each call")
     picture: Any = functools.partial(_picture, problem, coords=coords)
     if picture(runs[0][-1].x) is None:
-        raise ValueError(f"there is no picture of solutions of {type(problem).__name__}")
+        raise ValueError(f"problem is a {type(problem).__name__}, expected one with a picture")
     lines = []
     for i, run in enumerate(runs):
         pairs = itertools.pairwise(run)
         better = [after for before, after in pairs if after.fun != before.fun]
         runs[i] = [run[0], *better, run[-1]]
         lines.append([Record(one.step, one.seconds, one.fun, one.acceptance) for one in runs[i]])
+    *pictures, course = detached_axes((3.2 * len(runs) + 4.4, 3.6), columns=len(runs) + 1, dpi=80)
+    plot_convergence(lines, labels=labels, against=against, ax=course)
     when = [[getattr(line, against) for line in run] for run in lines]
     moments = np.unique(np.concatenate(when))
     picked = np.linspace(0, len(moments) - 1, min(max(num_frames, 2), len(moments)))
     frames = moments[picked.astype(int)].tolist()
-    size = (3.2 * len(runs) + 4.4, 3.6)
-    *pictures, course = detached_axes(size, columns=len(runs) + 1, dpi=80)
-    plot_convergence(lines, labels=labels, against=against, ax=course)
     now = course.axvline(frames[0], color=_ink(course), linewidth=1)
     names = [""] * len(runs) if labels is None else [f"{label}\n" for label in labels]
 
@@ -441,7 +440,9 @@ def detached_axes(
 
 
 def _picture(problem: Any, solution: Any, coords: Any) -> Callable[[Any], Any] | None:
-    """Returns what draws a solution, at places if some are given."""
+    """Returns what draws a solution, at places if some are given; None if nothing does."""
+    if problem is None:  # of a result that was loaded
+        return None
     return problem.picture(solution, **({} if coords is None else {"coords": coords}))
 
 
