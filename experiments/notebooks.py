@@ -33,7 +33,7 @@ _MAGIC = re.compile(r"^(\s*)# (?=%[a-z])", re.MULTILINE)
 _BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 _COLAB = "https://colab.research.google.com/github"
 _SMALL = "figure.dpi: 90\n"  # for matplotlib
-_PICTURES, _COLORS = ("image/png", "image/gif"), 64
+_PICTURES, _COLORS = ("image/png", "image/gif"), 128
 _SECONDS = 600  # that a cell may take
 
 _METADATA = {
@@ -110,10 +110,11 @@ def _smaller(picture: str) -> str:
 
     packed, frames, times = io.BytesIO(), [], []
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        colors = image.convert("RGB").quantize(_COLORS, method=Image.Quantize.MAXCOVERAGE)
         for frame in ImageSequence.Iterator(image):
-            plain = frame.convert("RGB").quantize(palette=colors, dither=Image.Dither.NONE)
-            frames.append(plain)
+            # Sixteen levels of each color, with which white stays white.
+            plain = frame.convert("RGB").point(lambda level: (level + 8) // 17 * 17)
+            shared = {"palette": frames[0], "dither": Image.Dither.NONE} if frames else {}
+            frames.append(plain.quantize(_COLORS, **shared))
             times.append(frame.info.get("duration", 0))
         more = {"save_all": True, "append_images": frames[1:], "duration": times, "loop": 0}
         frames[0].save(packed, image.format, optimize=True, **more if len(frames) > 1 else {})
