@@ -199,13 +199,16 @@ def plot_graph(edges: Any, values: Any, ax: Any = None, *, coords: Any = None) -
             points[edges[which]], color=_ink(ax), alpha=alpha, linewidth=width, zorder=1
         )
         ax.add_collection(lines)
-    few = len(kinds) <= len(_COLORS)
-    colors = _COLORS if few else _matplotlib("pyplot").get_cmap("turbo", len(kinds)).colors
+    colors = _matplotlib("colors").to_rgba_array(_COLORS)
+    if len(kinds) > len(_COLORS):
+        colors = _matplotlib("cm").ScalarMappable(cmap="turbo").to_rgba(range(len(kinds)))
+    is_light = colors @ (0.3, 0.6, 0.1, 0.0) > 0.6
     size = float(np.clip(4000 / max(n, 1), 6, 180))
-    ax.scatter(*points.T, size, [colors[place] for place in places], edgecolors="white", zorder=2)
-    for value, place in zip(values, points, strict=True):
+    ax.scatter(*points.T, size, colors[places], edgecolors="white", zorder=2)
+    for kind, point in zip(places, points, strict=True):
         if n <= _MOST_NUMBERS:  # told apart without colors
-            ax.annotate(str(value), place, color="white", fontsize=7, ha="center", va="center")
+            ink = {"color": "black" if is_light[kind] else "white", "fontsize": 7}
+            ax.annotate(str(kinds[kind]), point, ha="center", va="center", **ink)
     ax.margins(0.06)
     about = f"{is_equal.sum():,} of {len(edges):,} edges join equal ones"
     return _titled(ax, f"{n:,} vertices, {len(kinds)} values; {about}")
