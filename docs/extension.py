@@ -165,7 +165,7 @@ def linked(text: str, names: set[str]) -> str:
 
 
 def _bring_notebooks(app: Any) -> None:
-    """Copies the notebooks into the sources, where they are executed; links lead from there."""
+    """Copies the notebooks, with their outputs, into the sources; links lead from there."""
     folder = DOCS / "notebooks"
     shutil.rmtree(folder, ignore_errors=True)
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):

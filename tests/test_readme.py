@@ -12,7 +12,7 @@ CODE = {
     "README.md": (1, {"max_steps=4000": "max_steps=300"}),
     "docs/index.md": (1, {"max_steps=4000": "max_steps=300"}),
     "docs/first_steps.md": (
-        3,
+        4,
         {
             "max_steps=4000": "max_steps=300",
             "max_steps=5000\n": "max_steps=310\n",
