@@ -118,7 +118,7 @@ def with_names(text: str) -> str:
 
 
 def with_links(text: str, folder: pathlib.Path) -> str:
-    """Returns a page of a folder with links out of `docs` as plain code.
+    """Returns a page of a folder with links out of `docs` as plain code, but for notebooks.
 
     There is no place on the web yet to which they could lead.
     """
@@ -131,6 +131,8 @@ def with_links(text: str, folder: pathlib.Path) -> str:
         inside = str(path.relative_to(ROOT))
         if inside in _INCLUDED:
             return f"[{words}](/{_INCLUDED[inside]}{heading or ''})"
+        if path.suffix == ".ipynb":
+            return f"[{words}](/{inside})"
         return words if words.startswith("`") else f"`{words}`"
 
     return _LINK.sub(link, text)
