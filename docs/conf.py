@@ -37,4 +37,5 @@ html_title = f"jaxopt_search {release}"
 html_theme_options = {"navbar_persistent": [], "use_download_button": False}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
