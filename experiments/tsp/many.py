@@ -2,16 +2,18 @@
 
     python -m experiments.tsp.many
     python -m experiments.tsp.many --instances 1000 --cities 100 --seconds 1,3,10 --out many.jsonl
+    python -m experiments.tsp.many --instances 128 --cities 500 --seconds 60 --solvers ours,lkh
     python -m experiments.tsp.many --published --cities 50 --seconds 0.5
     python -m experiments.tsp.many --published --cities 100 --seconds 2,10
 
 The instances have independent uniform whole coordinates below 30,000; lengths are Euclidean. With
 `--published` they are the 10,000 test instances of Kool, van Hoof, Welling, "Attention, learn to
 solve routing problems!", 2019: uniform in the unit square, by NumPy's old generator with seed 1234;
-the mean length of LKH's tours of them is known. What
-compiles is called before. fast-tsp, where it is installed, gets a time limit for each instance, one
-after the other on each core, and distances rounded to integers; its processes are up before the
-clock starts. Gaps are to the shortest tour of each instance that any line of the table has found.
+the mean length of LKH's tours of them is known. What compiles is called before. fast-tsp, where it
+is installed, gets a time limit for each instance, one after the other on each core, and distances
+rounded to integers; its processes are up before the clock starts. LKH (by elkai) makes one run of
+each instance likewise. Gaps are to the shortest tour of each instance that any line of the table
+has found.
 """
 
 import argparse
@@ -63,26 +65,40 @@ def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[st
     return _record("jaxopt_search", points, seconds, seed, elapsed, result.fun.tolist()) | on
 
 
-def fast_tsp(points: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
-    """Returns the record of fast-tsp with this many seconds for each instance."""
+def on_all_cores(
+    solver: str,
+    find: Callable[[np.ndarray], Sequence[int]],
+    points: np.ndarray,
+    limit: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Returns the record of a solver that finds a tour on one core, on each core one."""
     context, num_cores = multiprocessing.get_context("spawn"), common.num_cores()
     with concurrent.futures.ProcessPoolExecutor(num_cores, mp_context=context) as pool:
-        solve = functools.partial(_fast_tsp_tour, seconds)
-        list(pool.map(solve, points[: 4 * num_cores]))  # starts all processes
+        list(pool.map(find, points[:num_cores, :10]))  # starts all processes
         began = time.perf_counter()
-        tours = list(pool.map(solve, points, chunksize=4))
+        tours = list(pool.map(find, points, chunksize=4))
         elapsed = time.perf_counter() - began
     lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
     env = environment(find_devices(None)) | {"devices": f"{num_cores} cores"}
-    return _record("fast-tsp", points, seconds, seed, elapsed, lengths) | {"env": env}
+    return _record(solver, points, limit, seed, elapsed, lengths) | {"env": env}
 
 
 def _fast_tsp_tour(seconds: float, points: np.ndarray) -> list[int]:
     import fast_tsp as package
 
+    return package.find_tour(_rounded(points), duration_seconds=seconds, max_threads=1)
+
+
+def _lkh_tour(runs: int, points: np.ndarray) -> list[int]:
+    import elkai
+
+    return elkai.DistanceMatrix(_rounded(points).tolist()).solve_tsp(runs)[:-1]
+
+
+def _rounded(points: np.ndarray) -> np.ndarray:
     distances = np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
-    rounded = np.round(distances).astype(np.uint16)
-    return package.find_tour(rounded, duration_seconds=seconds, max_threads=1)
+    return np.round(distances).astype(np.uint16)
 
 
 def _length(points: np.ndarray, tour: Sequence[int]) -> float:
@@ -165,6 +181,9 @@ def parser() -> argparse.ArgumentParser:
     add("--published", action="store_true", help="10,000 test instances whose best are known")
     add("--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp")
     add("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
+    add(
+        "--solvers", type=flag_types.words, default=["ours", "fast-tsp"], help="ours, fast-tsp, lkh"
+    )
     add("--seed", type=int, default=0)
     add("--devices", type=flag_types.devices, default="all")
     common.add_record_arguments(flags, "tsp_many")
@@ -181,11 +200,19 @@ def runs_from_arguments(args: argparse.Namespace) -> list[Callable[[], dict[str,
     points = instances(args.instances, args.cities, args.seed)
     if args.published:
         points = published_instances(args.cities)
-    made = [functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds]
-    if importlib.util.find_spec("fast_tsp"):
-        made += [functools.partial(fast_tsp, points, limit, args.seed) for limit in args.each]
-    else:
+    made = []
+    if "ours" in args.solvers:
+        made += [
+            functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds
+        ]
+    others = [("LKH", _lkh_tour, 1)] if "lkh" in args.solvers else []
+    if "fast-tsp" in args.solvers and importlib.util.find_spec("fast_tsp"):
+        others += [("fast-tsp", _fast_tsp_tour, limit) for limit in args.each]
+    elif "fast-tsp" in args.solvers:
         print("no fast-tsp to compare with: pip install fast-tsp")
+    for solver, find, limit in others:
+        own = functools.partial(find, limit), points, limit, args.seed
+        made.append(functools.partial(on_all_cores, solver, *own))
     return made
 
 

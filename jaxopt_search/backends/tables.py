@@ -173,7 +173,7 @@ def first_of_some(
 ) -> First:
     """Like `first`, but of some rows of tables only: where there are none, the highest keys.
 
-    In a kernel other rows take no time.
+    In a kernel and natively, other rows take hardly any time.
 
     Args:
       is_some: maps rows, of any shape, to whether they count.
@@ -182,6 +182,8 @@ def first_of_some(
         parts, number = _cut_some(shape, is_some, prepare)
         best = _first(parts, keys_of, tables)
         return best._replace(number=jnp.where(number > 0, best.number, jnp.int32(0)))
+    if memory.is_native():
+        return _first_of_members(shape, is_some, keys_of, tables, prepare)
 
     def keys_of_some(place: Place, entries: Values) -> Values:
         where, keys = is_some(place.row), keys_of(place, entries)
@@ -190,6 +192,39 @@ def first_of_some(
     found = first(shape, keys_of_some, tables, prepare)
     is_none = found.keys[0] == null_delta(found.keys[0].dtype)
     return found._replace(number=jnp.where(is_none, jnp.int32(0), found.number))
+
+
+def _first_of_members(
+    shape: Shape,
+    is_some: Callable[[jax.Array], jax.Array],
+    keys_of: Body,
+    tables: Any,
+    prepare: Prepare,
+) -> First:
+    """Returns what `first_of_some` does, row by row of those that count."""
+    rows, columns = shape
+    column = lax.iota(jnp.int32, columns)
+    there = prepare.of_column(column)
+
+    def note(row: jax.Array, noted: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        members, number = noted
+        where = is_some(row)
+        return store(members, number, row, where), number + where.astype(jnp.int32)
+
+    nobody = jnp.zeros(rows, jnp.int32), jnp.int32(0)
+    members, number = memory.fori_loop(jnp.int32(rows), note, nobody)
+
+    def look(i: jax.Array, best: First | None) -> First:
+        row = load(members, jnp.maximum(number - 1 - i, 0))
+        entries = [lax.dynamic_index_in_dim(table, row, keepdims=False) for table in tables]
+        part = _Part(columns, Place(row, column, prepare.of_row(row), there), column)
+        return part.earlier(keys_of(part.place, tuple(entries)), best)
+
+    best = look(jnp.int32(0), None)
+    best = memory.fori_loop(number - 1, lambda i, best: look(i + 1, best), best)
+    best = _first_of(best, shape)
+    keys = tuple(jnp.where(number > 0, key, null_delta(key.dtype)) for key in best.keys)
+    return First(keys, jnp.where(number > 0, best.number, jnp.int32(0)))
 
 
 def in_rows(buffer: Any, row: jax.Array) -> jax.Array:

@@ -31,7 +31,7 @@ def some_rows(shape):
 
 
 def rank(place, entries):
-    return entries[0] // 6, entries[1] + place.column
+    return entries[0] // 9, entries[1] // 9 + place.column // 5
 
 
 def work(shape, where, a, b):
