@@ -32,9 +32,9 @@ SHARE = 0.01  # of a run's time, at most, goes into checkpoints
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 _OWN_LOOP = "a loop of one's own"
 _COUNTS = {
-    "instance": "the numbers and the code of the problem count",
-    "configuration": "the search, the exchange, check_every, distinct and such count, by values and"
-    " code, and max_steps where it sets the pace",
+    "instance": "the numbers of the problem count, and its class",
+    "configuration": "the search, the exchange, check_every, distinct and such count, and max_steps"
+    " where it sets the pace",
 }
 
 
@@ -180,8 +180,8 @@ def read(
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
-                    f"{path} is of {name} {header[name]}, expected {own}; {_COUNTS[name]}; code"
-                    f" counts as Python compiles it, which was {header['versions']['python']} there"
+                    f"{path} is of {name} {header[name]}, expected {own}; {_COUNTS[name]};"
+                    f" functions count as Python {header['versions']['python']} compiles them"
                 )
         shapes = shapes_of(header["notes"])
         state, best = (
