@@ -3,13 +3,11 @@
 import contextlib
 import os
 import pathlib
-import re
 import secrets
 import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
-_ABANDONED = 3600.0  # seconds in which nobody has written
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -26,14 +24,12 @@ def check_regular(path: str | os.PathLike) -> None:
 
 
 @contextlib.contextmanager
-def whole(path: pathlib.Path, is_new: bool = False) -> Iterator[BinaryIO]:
+def whole(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Opens a file that takes its name, and the place of an old one, only once all is written.
 
-    Args:
-      is_new: whether an old one is left as it is.
+    Its name survives a loss of power, too, where the system can do that.
 
     Raises:
-      FileExistsError: if there is an old one that is to be left.
       OSError: if it cannot be written; then nothing is left behind.
     """
     with beside(path) as (file, name):
@@ -41,23 +37,9 @@ def whole(path: pathlib.Path, is_new: bool = False) -> Iterator[BinaryIO]:
         file.flush()
         os.fsync(file.fileno())
         real = os.path.realpath(path)  # through a symbolic link
-        if is_new:
-            try:
-                os.link(name, real)
-                sync_folder(real)
-                return
-            except FileExistsError:
-                raise FileExistsError(f"{path} is there already") from None
-            except OSError:  # a file system without links
-                pass
         os.replace(name, real)
-        sync_folder(real)
-
-
-def sync_folder(path: str | os.PathLike) -> None:
-    """Has the name of a file survive a loss of power, where the system can do that."""
     with contextlib.suppress(OSError):
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        folder = os.open(os.path.dirname(real), os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
@@ -75,22 +57,6 @@ def beside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, str]]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
-
-
-def remove_abandoned(path: pathlib.Path) -> None:
-    """Removes the parts that killed processes have left beside a file, which was just written.
-
-    That is parts of it to which nobody has written for an hour, by the clock of the file system. A
-    process that still writes to its part keeps it; one that slept for longer gets an `OSError` at
-    its end, and the file stays whole.
-    """
-    real = pathlib.Path(os.path.realpath(path))
-    part = re.compile(re.escape(real.name) + r"\.[0-9a-f]{8}\.part")
-    with contextlib.suppress(OSError):
-        now = real.stat().st_mtime
-        for one in real.parent.iterdir():
-            if part.fullmatch(one.name) and one.stat().st_mtime < now - _ABANDONED:
-                one.unlink()
 
 
 def cache_folder() -> pathlib.Path:

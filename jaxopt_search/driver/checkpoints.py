@@ -24,7 +24,7 @@ from jaxopt_search.driver.starts import leaves_by_path
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import beside, remove_abandoned
+from jaxopt_search.files import beside
 from jaxopt_search.results import archives
 
 DEFAULT_SECONDS = 60.0
@@ -90,9 +90,8 @@ class Keeper:
         self._team = team
         if not team.is_lead:
             return
-        self._is_new = not self.path.exists()
         self._seen = _signature(self.path)
-        if not self._is_new and not (resumed is not None and self.path.samefile(resumed)):
+        if self._seen is not None and not (resumed is not None and self.path.samefile(resumed)):
             raise FileExistsError(
                 f"checkpoint {self.path} is there already; resume it or remove it"
             )
@@ -112,9 +111,9 @@ class Keeper:
         if self._team.is_lead:
             is_there = True
             try:
-                if not self._is_new and _signature(self.path) not in (self._seen, None):
+                if _signature(self.path) not in (self._seen, None):
                     raise FileExistsError(f"another run has written {self.path}")
-                write(self.path, identity, kept, self._is_new)
+                write(self.path, identity, kept)
                 self._has_failed = False
             except OSError as error:
                 if not self._has_failed:
@@ -123,7 +122,6 @@ class Keeper:
             finally:  # also after Ctrl-C it may be there
                 if is_there:
                     self._seen = _signature(self.path)
-                    self._is_new = self._seen is None
         self._team.told(0)  # all wait until it is there
         self._last = time.monotonic()
         self._took = self._last - began
@@ -140,12 +138,11 @@ def _signature(path: pathlib.Path) -> list[int] | None:
         return []
 
 
-def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) -> None:
+def write(path: pathlib.Path, identity: Identity, kept: Snapshot) -> None:
     """Writes a checkpoint, whole or not at all.
 
     Args:
       identity: of what the run is about.
-      is_new: whether there is no such file yet; one that has come since is not overwritten.
 
     Raises:
       OSError: if that cannot be done.
@@ -154,8 +151,7 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
     header |= {"versions": environment(), "notes": kept.notes}
     found = _named("state", kept.state) | _named("best", kept.best)
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
-    archives.write(path, header, arrays, is_new=is_new)
-    remove_abandoned(path)
+    archives.write(path, header, arrays)
 
 
 def _named(name: str, tree: Any) -> dict[str, Any]:
@@ -310,7 +306,7 @@ def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> N
     """
     numbers = jax.tree.map(np.asarray, _checked(state))
     identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
-    write(path, identity, Snapshot(numbers, None, {}), False)
+    write(path, identity, Snapshot(numbers, None, {}))
 
 
 def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> Any:

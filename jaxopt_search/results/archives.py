@@ -41,21 +41,19 @@ def write(
     header: dict[str, Any],
     arrays: dict[str, np.ndarray],
     *,
-    is_new: bool = False,
     is_packed: bool = False,
 ) -> None:
     """Writes a file, whole or not at all.
 
     Args:
       header: for JSON; `format` and `schema` tell what is in the file.
-      is_new: whether there is no such file yet; one that has come since is not overwritten.
 
     Raises:
       OSError: if that cannot be done.
     """
     words = np.frombuffer(json.dumps(header).encode(), np.uint8)
     save = np.savez_compressed if is_packed else np.savez
-    with whole(path, is_new) as file:
+    with whole(path) as file:
         save(file, allow_pickle=False, **{_HEADER: words}, **arrays)
 
 
