@@ -1,12 +1,24 @@
-"""Files that are there whole or not at all; folders that only their user can write to."""
+"""Files that are there whole or not at all, archives of arrays, and private folders."""
 
 import contextlib
+import errno
+import io
+import json
+import math
 import os
 import pathlib
 import secrets
 import stat
+import zipfile
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from jaxopt_search.errors import CheckpointError
+
+_HEADER = "header"
+_KINDS = "biufc"  # of NumPy's dtypes: numbers
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
@@ -57,6 +69,89 @@ def beside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, str]]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
+
+
+# Archives: arrays in an `.npz`, with a header of JSON. Nothing in them is ever executed, and no
+# more memory is taken for one than it has bytes, whatever it says of its sizes.
+
+
+def archive_path(path: Any, name: str = "path") -> pathlib.Path:
+    """Returns the path of such a file, wherever the process goes from here."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} is a {type(path).__name__}, expected a path that ends in .npz")
+    if not os.fspath(path).endswith(".npz"):
+        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
+    if "\0" in os.fspath(path):
+        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path without NUL")
+    return pathlib.Path(path).absolute()
+
+
+def write_archive(
+    path: pathlib.Path, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Writes a file, whole or not at all.
+
+    Args:
+      header: for JSON; `format` and `schema` tell what is in the file.
+
+    Raises:
+      OSError: if that cannot be done.
+    """
+    words = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with whole(path) as file:
+        np.savez(file, allow_pickle=False, **{_HEADER: words}, **arrays)
+
+
+@contextlib.contextmanager
+def opened_archive(
+    path: pathlib.Path, kind: str, schema: int, error: type[ValueError]
+) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """Opens a file of a kind, and gives it and its header, for `array`.
+
+    What goes wrong while it is read is an error in one line.
+
+    Raises:
+      OSError: if the file cannot be read.
+    """
+    try:
+        check_regular(path)
+        with zipfile.ZipFile(path) as file:
+            members, most = file.infolist(), os.path.getsize(path)
+            if sum(one.file_size for one in members) > most:
+                raise ValueError("its parts are larger than the file")
+            header = json.loads(array_of(file, _HEADER).tobytes())
+            if header["format"] != kind or header["schema"] != schema:
+                found = header["format"], header["schema"]
+                raise ValueError(f"it is a {found[0]} of schema {found[1]}, expected {schema}")
+            yield file, header
+    except (CheckpointError, MemoryError):
+        raise
+    except Exception as cause:  # a torn file has many ways to fail
+        if isinstance(cause, OSError) and cause.errno not in (None, errno.EINVAL):
+            raise
+        reason = (str(cause) or type(cause).__name__).splitlines()[0]
+        raise error(f"{path} holds no whole {kind} ({reason})") from None
+
+
+def array_of(archive: zipfile.ZipFile, name: str, like: Any = None) -> np.ndarray:
+    """Returns an array, after comparing what it says of its size with what is there."""
+    file = io.BytesIO(archive.read(f"{name}.npy"))  # which compares checksums
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError(f"{name} is no array of NumPy's format 1.0")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    rest = file.read()
+    if like is not None and dtype.kind == "V" and dtype.itemsize == like.dtype.itemsize:
+        dtype = like.dtype  # such as bfloat16, which NumPy does not know
+    elif dtype.kind not in _KINDS:
+        raise ValueError(f"{name} is {dtype}, expected numbers")
+    if like is not None and (shape, dtype) != (like.shape, like.dtype):
+        raise ValueError(f"{name} is {dtype} {shape}, expected {like.dtype} {like.shape}")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError(f"{name} is {dtype} {shape} and has {len(rest)} bytes")
+    return np.frombuffer(rest, dtype).reshape(shape, order="F" if is_fortran else "C").copy()
+
+
+# Folders that only their user can write to.
 
 
 def cache_folder() -> pathlib.Path:

@@ -24,8 +24,7 @@ from jaxopt_search.driver.starts import leaves_by_path
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import beside
-from jaxopt_search.results import archives
+from jaxopt_search.files import archive_path, array_of, beside, opened_archive, write_archive
 
 DEFAULT_SECONDS = 60.0
 SHARE = 0.01  # of a run's time, at most, goes into checkpoints
@@ -84,7 +83,7 @@ class Keeper:
     """
 
     def __init__(self, path: Any, every: float, resumed: pathlib.Path | None, team: Team = ALONE):
-        self.path = archives.checked_path(path, "checkpoint")
+        self.path = archive_path(path, "checkpoint")
         self._every = check_number("checkpoint_every", every, 0)
         self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
         self._team = team
@@ -151,7 +150,7 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot) -> None:
     header |= {"versions": environment(), "notes": kept.notes}
     found = _named("state", kept.state) | _named("best", kept.best)
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
-    archives.write(path, header, arrays)
+    write_archive(path, header, arrays)
 
 
 def _named(name: str, tree: Any) -> dict[str, Any]:
@@ -172,7 +171,7 @@ def read(
       OSError: if the file cannot be read.
       CheckpointError: in one line, if it holds no whole checkpoint, or one of another run.
     """
-    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+    with opened_archive(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
@@ -183,7 +182,7 @@ def read(
         state, best = (
             jax.tree.unflatten(
                 jax.tree.structure(shape),
-                [archives.array(file, path, leaf) for path, leaf in _named(name, shape).items()],
+                [array_of(file, path, leaf) for path, leaf in _named(name, shape).items()],
             )
             for name, shape in zip(("state", "best"), shapes, strict=True)
         )
@@ -222,7 +221,7 @@ def check_cost(noted: Any, exact: int | float) -> None:
 def note_in(path: pathlib.Path, name: str) -> Any:
     """Returns a note of a checkpoint by its name; None if there is none, or the file is bad."""
     try:
-        with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (_, header):
+        with opened_archive(path, FORMAT, SCHEMA, CheckpointError) as (_, header):
             return header["notes"].get(name)
     except (OSError, CheckpointError):
         return None
@@ -260,8 +259,8 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       >>> length == first.fun, sorted(tour.tolist())
       (True, [0, 1, 2, 3, 4])
     """
-    path = archives.checked_path(path)
-    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+    path = archive_path(path)
+    with opened_archive(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
         fun = header["notes"].get("fun")
         if fun is None:
             raise CheckpointError(f"{path} is of no run, and has no best solution")
@@ -270,7 +269,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
             raise ValueError("its cost is no number")
         names = [name.removesuffix(".npy") for name in file.namelist()]
         names = [name for name in names if name.startswith("best")]
-        leaves = [archives.array(file, name) for name in names]
+        leaves = [array_of(file, name) for name in names]
     return leaves[0] if names == ["best"] else leaves, fun
 
 
@@ -305,7 +304,7 @@ def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> N
       (3, [0, 2, 4, 6])
     """
     numbers = jax.tree.map(np.asarray, _checked(state))
-    identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
+    identity, path = Identity(fingerprint(of), _OWN_LOOP), archive_path(path)
     write(path, identity, Snapshot(numbers, None, {}))
 
 
@@ -337,7 +336,7 @@ def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> An
     shapes = jax.tree.map(
         lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf), _checked(like)
     )
-    identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
+    identity, path = Identity(fingerprint(of), _OWN_LOOP), archive_path(path)
     return read(path, identity, lambda notes: (shapes, None)).state
 
 

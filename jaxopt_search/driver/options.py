@@ -11,8 +11,8 @@ from jaxopt_search.checks import MAX_INT32, MAX_STEPS, check_count, check_number
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.engine.devices import Devices, find_devices
 from jaxopt_search.engine.processes import ALONE, Team
+from jaxopt_search.files import archive_path
 from jaxopt_search.results import Status
-from jaxopt_search.results.archives import checked_path
 
 DEFAULT_SECONDS = 10.0
 """Of the one-liners, where no limit is given."""
@@ -192,9 +192,9 @@ def resolve(
         if resume is True:
             if checkpoint is None:
                 raise ValueError("resume is True without a checkpoint, expected a path")
-            path = checked_path(checkpoint, "checkpoint")
+            path = archive_path(checkpoint, "checkpoint")
         elif resume is not None and resume is not False:
-            path = checked_path(resume, "resume")
+            path = archive_path(resume, "resume")
         note(timer.max_steps, timer.max_seconds)
         note(path is None, resume is True)  # who asks the lead
     if resume is True and path is not None and not team.told(path.exists()):

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxopt_search.files import whole
-from jaxopt_search.results import archives
+from jaxopt_search.files import archive_path, array_of, opened_archive, whole, write_archive
 
 _FORMAT, _SCHEMA = "jaxopt_search result", 1
 _LEFT_OUT = ("state", "problem", "search", "exchange", "picture")  # of classes of anyone's
@@ -370,7 +369,7 @@ def _save(result: Any, path: str | os.PathLike) -> None:
     for name, value in result._asdict().items():
         if name not in _LEFT_OUT:
             header[name] = _plain(name, value, arrays)
-    archives.write(archives.checked_path(path), header, arrays, is_packed=True)
+    write_archive(archive_path(path), header, arrays)
 
 
 def load_result(path: str | os.PathLike) -> Any:
@@ -390,8 +389,8 @@ def load_result(path: str | os.PathLike) -> Any:
       >>> js.load_result(path).solutions.shape
       (1, 7)
     """
-    path = archives.checked_path(path)
-    with archives.opened(path, _FORMAT, _SCHEMA, ValueError, is_packed=True) as (file, header):
+    path = archive_path(path)
+    with opened_archive(path, _FORMAT, _SCHEMA, ValueError) as (file, header):
         kinds = Result, StackedResult, QueensResult
         kind = {one.__name__: one for one in kinds}[header["kind"]]
         fields = [name for name in kind._fields if name not in _LEFT_OUT]
@@ -429,7 +428,7 @@ def _value(name: str, plain: Any, file: Any) -> Any:
     if name == "env" or not isinstance(plain, dict):
         return plain
     if "array" in plain:
-        return archives.array(file, plain["array"])
+        return array_of(file, plain["array"])
     if "integers" in plain:
         return np.array(plain["integers"], object)
     return [_value("", one, file) for one in plain["list"]]

@@ -107,7 +107,7 @@ def with_header(**changes):
 
 def flip(path: pathlib.Path):
     data = path.read_bytes()
-    place = data.index(b"solutions.npy") + 60  # in what is compressed there
+    place = data.index(b"solutions.npy") + 60  # among its numbers
     path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
 
 
