@@ -23,6 +23,17 @@ from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInst
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
 
+__all__ = [
+    "load_atsp",
+    "load_graph",
+    "load_labels",
+    "load_qaplib",
+    "load_qaplib_solution",
+    "load_tour",
+    "load_tsplib",
+    "orient",
+]
+
 MAX_BYTES = 256 * 2**20
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
