@@ -104,7 +104,7 @@ def write_archive(
 
 @contextlib.contextmanager
 def opened_archive(
-    path: pathlib.Path, kind: str, schema: int, error: type[ValueError]
+    path: pathlib.Path, kind: str, schema: int
 ) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Opens a file of a kind, and gives it and its header, for `array`.
 
@@ -130,7 +130,7 @@ def opened_archive(
         if isinstance(cause, OSError) and cause.errno not in (None, errno.EINVAL):
             raise
         reason = (str(cause) or type(cause).__name__).splitlines()[0]
-        raise error(f"{path} holds no whole {kind} ({reason})") from None
+        raise CheckpointError(f"{path} holds no whole {kind} ({reason})") from None
 
 
 def array_of(archive: zipfile.ZipFile, name: str, like: Any = None) -> np.ndarray:

@@ -38,7 +38,7 @@ if importlib.util.find_spec("jaxopt_search") is None:
 # All settings are here: small ones for a CPU, larger ones for a GPU.
 
 # %%
-import tempfile
+import pickle
 
 import jax
 import matplotlib.pyplot as plt
@@ -179,13 +179,10 @@ plt.show()
 # %% [markdown]
 # ## Keep it
 #
-# A result is saved as `.npz`, or as `.json` for other programs, and loaded again. `history` has the
-# course of the run as arrays.
+# A result can be pickled. `history` has the course of the run as arrays.
 
 # %%
-with tempfile.TemporaryDirectory() as place:
-    result.save(f"{place}/tour.npz")
-    again = js.load_result(f"{place}/tour.npz")
+again = pickle.loads(pickle.dumps(result))
 course = again.history.arrays()
 print(repr(again))
 print({name: values[-1].item() for name, values in course.items()})

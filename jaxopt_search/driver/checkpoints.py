@@ -171,7 +171,7 @@ def read(
       OSError: if the file cannot be read.
       CheckpointError: in one line, if it holds no whole checkpoint, or one of another run.
     """
-    with opened_archive(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+    with opened_archive(path, FORMAT, SCHEMA) as (file, header):
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
@@ -221,7 +221,7 @@ def check_cost(noted: Any, exact: int | float) -> None:
 def note_in(path: pathlib.Path, name: str) -> Any:
     """Returns a note of a checkpoint by its name; None if there is none, or the file is bad."""
     try:
-        with opened_archive(path, FORMAT, SCHEMA, CheckpointError) as (_, header):
+        with opened_archive(path, FORMAT, SCHEMA) as (_, header):
             return header["notes"].get(name)
     except (OSError, CheckpointError):
         return None
@@ -260,7 +260,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       (True, [0, 1, 2, 3, 4])
     """
     path = archive_path(path)
-    with opened_archive(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+    with opened_archive(path, FORMAT, SCHEMA) as (file, header):
         fun = header["notes"].get("fun")
         if fun is None:
             raise CheckpointError(f"{path} is of no run, and has no best solution")
