@@ -21,8 +21,8 @@ import numpy as np
 
 from jaxopt_search.checks import check_number
 from jaxopt_search.driver.starts import leaves_by_path
+from jaxopt_search.engine.devices import ALONE, Team
 from jaxopt_search.engine.fingerprints import environment, fingerprint
-from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.errors import CheckpointError
 from jaxopt_search.files import archive_path, array_of, beside, opened_archive, write_archive
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from jaxopt_search.checks import MAX_INT32, MAX_STEPS, check_count, check_number
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.engine.devices import Devices, find_devices
-from jaxopt_search.engine.processes import ALONE, Team
+from jaxopt_search.engine.devices import ALONE, Devices, Team, find_devices
 from jaxopt_search.files import archive_path
 from jaxopt_search.results import Status
 
