@@ -187,22 +187,18 @@ def resolve(
             kind = type(callback).__name__
             raise TypeError(f"callback is a {kind}, expected a function or None")
         history_size = check_count("history_size", history_size, 2, None)
-        path = None
+        path, keeper = None, None
         if resume is True:
             if checkpoint is None:
                 raise ValueError("resume is True without a checkpoint, expected a path")
             path = archive_path(checkpoint, "checkpoint")
+            path = path if path.exists() else None
         elif resume is not None and resume is not False:
             path = archive_path(resume, "resume")
-        note(timer.max_steps, timer.max_seconds)
-        note(path is None, resume is True)  # who asks the lead
-    if resume is True and path is not None and not team.told(path.exists()):
-        path = None
-    with team.same_call() as note:
-        keeper = None
         if checkpoint is not None:
             keeper = checkpoints.Keeper(checkpoint, checkpoint_every, path, team)
-        note(keeper is None, path is None, callback is None)
+        note(timer.max_steps, timer.max_seconds, resume is True, path is None)
+        note(keeper is None, callback is None)
     return RunOptions(
         timer=timer,
         team=team,
