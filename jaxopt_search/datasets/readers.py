@@ -12,7 +12,7 @@ import pathlib
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -707,16 +707,12 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     """
     check_regular(path)
     with open(path, encoding="ascii", errors="replace") as file:
-        return labels_of(file, os.fspath(path))
-
-
-def labels_of(lines: Iterable[str], name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Returns what `load_labels` does, of lines."""
-    pairs = [_label_of(line, f"{name}, line {at}") for at, line in enumerate(lines, start=1)]
+        pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
 
 
-def _label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the coordinates and the tour in a line; `where` it is, for errors."""
     given, word, order = line.partition(" output ")
     try:
         numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1

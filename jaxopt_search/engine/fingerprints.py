@@ -30,7 +30,6 @@ from jaxopt_search.pytrees import IgnoredByJit
 _DIGITS = 16
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _TRUSTED = (_PACKAGE.name, "jax", "jaxlib", "numpy", "builtins")
-_STANDARD = os.path.dirname(os.__file__) + os.sep
 _PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
 _PLAIN = type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes
 
@@ -180,10 +179,8 @@ def _place(part: Any) -> str | None:
     module = sys.modules.get(name) if isinstance(name, str) else None
     if module is None or not isinstance(path, str):
         return None
-    top, file = name.partition(".")[0], getattr(module, "__file__", None) or ""
-    is_standard = file.startswith(_STANDARD) and "site-packages" not in file
-    is_standard |= name in sys.builtin_module_names
-    if top not in _TRUSTED and not (top in sys.stdlib_module_names and is_standard):
+    top = name.partition(".")[0]
+    if top not in _TRUSTED and top not in sys.stdlib_module_names:
         return None
     found = module
     for step in path.split(".") if path else ():
