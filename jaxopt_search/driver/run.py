@@ -354,9 +354,7 @@ class Run:
             self._saved = checkpoints.read(options.resume, self.identity(), shapes_of)
             state = self._saved.state.run
             num_searches = len(state.index)
-        elif state is not None:
-            starts.check_state(problem, search, state)
-        else:
+        elif state is None:
             self.key = random.as_key(key)
             if initial is None and original is not None and original.starts is not None:
                 build = functools.partial(original.starts, problem, num_searches)
