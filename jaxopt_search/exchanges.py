@@ -142,11 +142,6 @@ class Recombine(Exchange):
         """What the crossover is for."""
         return self.crossover.space
 
-    @property
-    def compiles_apart(self) -> bool:
-        """Whether the crossover takes long to compile."""
-        return self.crossover.compiles_apart
-
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))

@@ -382,29 +382,6 @@ class Enumerable(ByElement):
         row, column = tables.row_and_column(found.number, columns)
         return found, self.move_at(problem, representation, row, column)[0]
 
-    def commit_and_first(
-        self,
-        problem: Any,
-        representation: Representation,
-        move: Move,
-        accept: jax.Array,
-        rank_after: Callable[[Representation], Rank],
-        others: tuple[jax.Array, ...],
-        /,
-    ) -> tuple[Representation, tables.First, Move]:
-        """Returns the representation after `commit`, and the result of `first` on it.
-
-        For neighborhoods in which one pass over the table is faster than two.
-
-        Args:
-          rank_after: gives `rank` for the representation after the move, or one with all that
-            `known_cost` looks at.
-        """
-        representation = self.commit(problem, representation, move, accept)
-        return representation, *self.first(
-            problem, representation, rank_after(representation), others
-        )
-
     @abc.abstractmethod
     def undone(self, problem: Any, representation: Representation, move: Move, /) -> Entries:
         """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
@@ -569,10 +546,6 @@ class Search(abc.ABC):
         """Returns the state with running costs computed again, against drift of float costs."""
         return state
 
-    adopt_or_init: Any = None
-    """`adopt_or_init(problem, state, solution, is_new)`: `init` if `is_new`, [] bool, else `adopt`,
-    for less to compile than both. Not together with `init_with`.
-    """
     is_done: Any = None
     """`is_done(state)`, [] bool: whether further steps would change nothing. A run in which all
     searches are done ends.
@@ -604,8 +577,6 @@ class Crossover(abc.ABC):
 
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
-    compiles_apart: bool = False
-    """Whether it takes long to compile: see `Exchange.compiles_apart`."""
 
     @abc.abstractmethod
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
@@ -634,8 +605,6 @@ class Exchange(abc.ABC):
     """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
-    compiles_apart: bool = False
-    """Whether `solve` makes it by a program of its own, compiled at the same time as the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.

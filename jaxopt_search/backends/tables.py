@@ -192,39 +192,6 @@ def first_of_some(
     return found._replace(number=jnp.where(is_none, jnp.int32(0), found.number))
 
 
-def update_and_first(
-    shape: Shape,
-    body: Body,
-    keys_of: Body,
-    tables: Any,
-    others: Any,
-    where: jax.Array,
-    prepare: Prepare = NOTHING,
-    within: Within | None = None,
-) -> tuple[Any, First]:
-    """Like `update` and then `first`, in one pass.
-
-    Args:
-      body: as in `update`; and it returns entries as they are if `where` does not hold.
-      keys_of: returns the keys of entries of `tables` after the update, followed by `others`.
-      others: a tuple of further buffers.
-      within: as in `first`.
-    """
-    parts = _parts(shape, prepare, within)
-    # Where all entries are handled at once, a choice between two tables takes time.
-    where = where if memory.is_in_kernel() else jnp.bool_(True)
-
-    def handle(part: Any, carry: tuple[Any, First | None]) -> tuple[Any, First]:
-        tables, best = carry
-        entries, further = part.load(tables), part.load(others)
-        entries = body(part.place, entries)
-        tables = part.store(tables, entries, where)
-        return tables, part.earlier(keys_of(part.place, (*entries, *further)), best)
-
-    tables, best = parts.backwards(handle, (tables, None))
-    return tables, parts.first_of(best)
-
-
 def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
     """Returns the entries [row] of a buffer [rows], for `Prepare.of_row`.
 

@@ -2,7 +2,6 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """Exchanges carried out: the rule names donors, and their solutions are moved here."""
 
-import functools
 from typing import Any
 
 import jax
@@ -12,9 +11,7 @@ from jax import lax
 from jaxopt_search.backends import counts, memory, random
 from jaxopt_search.backends.costs import no_nan
 from jaxopt_search.engine import devices
-from jaxopt_search.engine.compile import jit
-from jaxopt_search.engine.state import RunState, best_costs, with_best
-from jaxopt_search.results import Status
+from jaxopt_search.engine.state import RunState
 from jaxopt_search.types import Exchange, Problem, Search, Stream, null_delta
 
 _FIRST_OF_SEARCHES = random.MAX_SLOTS // 2  # of the slots, those before are for `donors`
@@ -35,22 +32,6 @@ def exchange_now(
     own = state.searches, state.ancestor, state.index
     searches, ancestor = apply(rule, stream, problem, search, *own, axis_name)
     return state._replace(searches=searches, ancestor=ancestor)
-
-
-@functools.partial(jit, static_argnames="axis_name")
-def exchange_apart(
-    rule: Exchange, problem: Problem, search: Search, state: RunState, *, axis_name: str | None
-) -> RunState:
-    """Like `exchange_now`, but as a program of its own, and only if the run has not ended.
-
-    An exchange such as a recombination by edge assembly takes as long to compile as the steps; by
-    itself it compiles at the same time, and serves all ways to run them.
-    """
-    after = exchange_now(rule, problem, search, state, axis_name)
-    # Costs have no drift here: after the steps they were settled, and a child's cost is new.
-    best = devices.minimum(best_costs(search, after.searches, state.index).min(), axis_name)
-    is_running = functools.partial(jnp.where, state.status == Status.RUNNING)
-    return jax.tree.map(is_running, with_best(problem, after, best), state)
 
 
 def apply(
@@ -133,8 +114,6 @@ def adopt_or_start(
     search: Search, problem: Any, searches: Any, given: Any, starts: jax.Array, words: Any
 ) -> Any:
     """Returns the states of searches that start at solutions where they should, or adopt them."""
-    if (either := search.adopt_or_init) is not None:
-        return jax.vmap(either, in_axes=(None, 0, 0, 0))(problem, searches, given, starts)
     keys = random.typed_key(words)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)

@@ -183,13 +183,13 @@ def _advance(
     def to_next_event(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
         """Makes steps up to the next event, and the events that are due then."""
         state, left = carry
-        is_float, every = drifts(state.device_best), rules.exchange_every
+        is_float, rule = drifts(state.device_best), rules.exchange
         # Stop tests are counted from the start of the run; `check_every` may have changed since.
         tested = lax.rem(state.since.stop_test, rules.check_every)
         until = Since(
             refresh=REFRESH_EVERY - state.since.refresh if is_float else None,
             stop_test=rules.check_every - tested,
-            exchange=None if every is None else every - state.since.exchange,
+            exchange=None if rule is None else rule.every - state.since.exchange,
         )
         until = jax.tree.map(lambda steps: jnp.maximum(steps, 1), until)
         limits = counts.until_carry(state.step), stepping.max_steps(implementation)
@@ -216,7 +216,7 @@ def _advance(
             costs = best_costs(search, state.searches, state.index)
             claims = ~counts.is_never(state.hit) | (costs < state.device_tested)
             where = due.refresh | (due.stop_test & claims & (state.index >= 0))
-            if every is not None:
+            if rule is not None:
                 where |= due.exchange
 
             def refreshed(state: RunState) -> RunState:
@@ -226,7 +226,7 @@ def _advance(
             state = lax.cond(where.any(), refreshed, lambda state: state, state)
         test = functools.partial(_stop_test, search, rules, axis_name)
         state = lax.cond(due.stop_test, test, lambda state: state, state)
-        if (rule := rules.exchange) is not None:
+        if rule is not None:
             meet = functools.partial(exchange_now, rule, problem, search, axis_name=axis_name)
             is_due = due.exchange & (state.status == Status.RUNNING)
             state = lax.cond(is_due, meet, lambda state: state, state)

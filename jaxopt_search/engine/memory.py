@@ -40,10 +40,9 @@ class MemoryEstimate(NamedTuple):
       instance: the problem, the search and the exchange.
       states: of the searches: from before and after a program, both while it runs.
       temporaries: what the compiled program needs besides.
-      solutions: the best one of each search, read out after each chunk, and their costs; or those
-        that an exchange by a program of its own makes.
-      when: the moment: `"start"`, `"steps"`, `"exchange"` for one by a program of its own, `"look"`
-        at the best solutions, or `"end"`, when the devices' states are joined.
+      solutions: the best one of each search, read out after each chunk, and their costs.
+      when: the moment: `"start"`, `"steps"`, `"look"` at the best solutions, or `"end"`, when the
+        devices' states are joined.
     """
 
     instance: int
@@ -80,8 +79,6 @@ def estimate(
         to count only what stays in memory.
       states_at_a_look: 2 if it makes another one.
     """
-    # Where an exchange is a program of its own, a chunk has a third state.
-    is_apart = any(rule is not None and rule.compiles_apart for rule in parts[2:])
     (num_searches,), num = state.index.shape, len(devices)
     instance, everyone = num_bytes(parts), num_bytes(state)
     # On one device, or in the memory that all of them share.
@@ -89,10 +86,8 @@ def estimate(
     own = times * -(-num_searches // num) / num_searches
     each = math.ceil(own * everyone)
     read_out = math.ceil(own * num_searches * (num_bytes(contracts.solution_shape(parts[0])) + 4))
-    moments = {"start": (everyone, 0), "steps": ((3 if is_apart else 2) * each, 0)}
-    if is_apart:
-        moments["exchange"] = (3 * each, read_out)
-    moments["look"] = (states_at_a_look * each, read_out)
+    look = states_at_a_look * each, read_out
+    moments = {"start": (everyone, 0), "steps": (2 * each, 0), "look": look}
     if num > 1:
         moments["end"] = (each + everyone, read_out)
     estimates = list[MemoryEstimate]()

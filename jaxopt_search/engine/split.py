@@ -14,19 +14,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
 from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import devices as on
-from jaxopt_search.engine import exchange, loop, outcome, starting, stepping
+from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.compile import Jitted, Program
 from jaxopt_search.engine.devices import AXIS, Team, split_leaf
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState
-from jaxopt_search.results import Status
-from jaxopt_search.types import Exchange
 
 Tree = TypeVar("Tree")
 
@@ -119,30 +116,9 @@ class DeviceSplit:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
-        own, (rule, rules) = (problem, search), _apart(rules)
-        steps = self._steps(implementation, *own, state, rules).ready()
-        if rule is None:
-            return steps(*own, state, np.int32(num_steps), rules)
-        exchanges = self._exchange(rule, *own, state)
-        if not num_steps:
-            if self.compiles_ahead:
-                exchanges.temporaries()  # it is compiled now, unless it was before, and so are sums
-                jax.tree.map(jnp.add, state.info, state.info)
-            return steps(*own, state, np.int32(0), rules)
-        every, since = map(int, jax.device_get((rule.every, state.since.exchange)))
-        until, left, status, info = max(every - since, 1), num_steps, None, None
-        while left > 0:
-            length = min(left, until)
-            state = steps(*own, state, np.int32(length), rules)
-            info = state.info if info is None else jax.tree.map(jnp.add, info, state.info)
-            left, until = left - length, until - length
-            if until == 0:  # the next exchange
-                state, until = exchanges.ready()(rule, *own, state), every
-            # Asked one round late: the device need not wait for the host.
-            if status is not None and int(jax.device_get(status)) != Status.RUNNING:
-                break
-            status = state.status
-        return state._replace(info=info)
+        own = problem, search, state
+        steps = self._steps(implementation, *own, rules).ready()
+        return steps(*own, np.int32(num_steps), rules)
 
     def program(
         self, fn: Jitted, in_axes: Any, out_axes: Any, *arguments: Any, **static: Any
@@ -164,11 +140,6 @@ class DeviceSplit:
         static = {"implementation": implementation, "axis_name": self._axis_name}
         return self.program(loop.advance_by, axes, AXES, *own, **static)
 
-    def _exchange(self, *own: Any) -> Program:
-        """Returns the program of an exchange by itself."""
-        axes = (None, None, None, AXES), AXES
-        return self.program(exchange.exchange_apart, *axes, *own, axis_name=self._axis_name)
-
     def _look(self, *own: Any) -> Program:
         return self.program(outcome.packed, (None, None, AXES), 0, *own)
 
@@ -183,18 +154,12 @@ class DeviceSplit:
     ) -> dict[str, Program]:
         """Returns the programs of a run, by the moments of `MemoryEstimate`.
 
-        Those that take longer to compile come first.
-
         Args:
           shape: of the state: `starting.shape`.
           start: the key and the start solutions, or their shapes; None without the start.
         """
-        own, (rule, rules) = (problem, search, self.shapes(shape, problem, search)), _apart(rules)
+        own = problem, search, self.shapes(shape, problem, search)
         programs = {"steps": self._steps(implementation, *own, rules)}
-        if rule is not None:
-            exchanges = {"exchange": self._exchange(rule, *own)}
-            # Kernels are not compiled by XLA: then the exchange takes longer.
-            programs = exchanges | programs if implementation == "cuda" else programs | exchanges
         if start is not None:
             key, solutions = self.brought(start)
             static = {"num_searches": shape.index.shape[0]}
@@ -233,13 +198,6 @@ class DeviceSplit:
 
         whole = _map_searches(joined, state)
         return jax.device_put(whole, self.first)
-
-
-def _apart(rules: Rules) -> tuple[Exchange | None, Rules]:
-    """Returns the exchange that is a program of its own, if one is, and the rules of the others."""
-    rule = rules.exchange
-    is_apart = rule is not None and rule.compiles_apart
-    return (rule, rules._replace(exchange=None)) if is_apart else (None, rules)
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:

@@ -67,15 +67,13 @@ class Rules(NamedTuple):
     """What a run is told, as data of its compiled program.
 
     Attributes:
-      exchange: what searches learn from one another; None where another program does it, or never.
-      exchange_every: [] int32 steps between exchanges; None for never.
+      exchange: what searches learn from one another; None for nothing.
       target: [] the highest cost that meets the target, of the dtype of costs.
       patience: [] int32 steps without a better cost after which the run ends.
       check_every: [] int32 steps between stop tests.
     """
 
     exchange: Exchange | None
-    exchange_every: jax.Array | None
     target: jax.Array
     patience: jax.Array
     check_every: jax.Array
@@ -103,7 +101,6 @@ def make_rules(
         check_every = MAX_PATIENCE
     return Rules(
         exchange,
-        None if exchange is None else exchange.every,
         no_target(dtype) if target is None else target,
         int32(_NEVER if patience is None else patience),
         int32(check_interval(search, check_every)),

@@ -1,7 +1,6 @@
 """Swaps of a QAP with the deltas of all of them in a table, brought up to date after each swap."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -127,36 +126,6 @@ class SwapTable(Enumerable):
         both, within = (partly.deltas, partly.costs), _within(problem)
         deltas, costs = tables.update(self.shape(problem), update, both, accept, prepare, within)
         return partly._replace(deltas=deltas, costs=costs)
-
-    def commit_and_first(
-        self,
-        problem: QAP,
-        representation: SwapDeltas,
-        move: Positions,
-        accept: jax.Array,
-        rank_after: Callable[[SwapDeltas], Rank],
-        others: tables.Values,
-    ) -> tuple[SwapDeltas, tables.First, Positions]:
-        rank = rank_after(representation)
-
-        def keys_of(place: tables.Place, entries: tables.Values) -> Any:
-            delta, _, *further = entries
-            return rank(place.row * problem.n + place.column, delta, *further)
-
-        partly, update, prepare = _start_swap(problem, representation, move, accept)
-        (deltas, costs), found = tables.update_and_first(
-            self.shape(problem),
-            update,
-            keys_of,
-            (partly.deltas, partly.costs),
-            others,
-            accept,
-            prepare,
-            _within(problem),
-        )
-        moved = partly._replace(deltas=deltas, costs=costs)
-        at = tables.row_and_column(found.number, problem.n)
-        return moved, found, self.move_at(problem, moved, *at)[0]
 
     def num_warps(self, problem: QAP) -> int:
         return tables.num_warps(self.shape(problem))

@@ -158,26 +158,9 @@ class TrajectorySearch(Search):
 
     def adopt(self, problem: Problem, state: Any, solution: Solution) -> Any:
         representation, cost, *_ = self.start(problem, solution)
-        return self.look(problem, self._moved(state, representation, cost))
-
-    def adopt_or_init(
-        self, problem: Problem, state: Any, solution: Solution, is_new: jax.Array
-    ) -> Any:
-        """Returns `init` if the scalar `is_new` holds, else `adopt`, for less to compile than both.
-
-        A subclass with an `adopt` of its own has this, too. `look` is called twice, and once more
-        must change nothing.
-        """
-        fresh = self.init(problem, solution)
-        kept = self._moved(state, fresh.representation, fresh.cost)
-        either = jax.tree.map(functools.partial(jnp.where, is_new), fresh, kept)
-        return self.look(problem, either)
-
-    def _moved(self, state: Any, representation: Representation, cost: Cost) -> Any:
-        """Returns the state at another solution, before it looks."""
-        state = self.forget(self.remember(state))
+        state = self.forget(self.remember(state))._replace(representation=representation, cost=cost)
         # The next step may leave the solution, and with it the best.
-        return self.remember(state._replace(representation=representation, cost=cost))
+        return self.look(problem, self.remember(state))
 
     def refresh(self, problem: Problem, state: Any) -> Any:
         representation, cost = self.anew(problem, state.representation)
@@ -211,9 +194,8 @@ class Found(NamedTuple):
 class TableSearch(TrajectorySearch):
     """A `TrajectorySearch` that looks at all moves of an enumerable neighborhood in each step.
 
-    The table is brought up to date and searched in one pass, so that the state holds, in `found`,
-    the move of the next step: `init` ends with `look`, and a step makes its move by `make_found`.
-    A subclass has `rank`, which says what comes first.
+    The state holds, in `found`, the move of the next step: `init` ends with `look`, and a step
+    makes its move by `make_found`. A subclass has `rank`, which says what comes first.
     """
 
     neighborhood: Enumerable
@@ -245,17 +227,7 @@ class TableSearch(TrajectorySearch):
           delta: [] the change in cost that the move makes.
         """
 
-        def after(representation: Representation) -> Any:
-            cost = self.cost_after(state.cost, delta, where, representation)
-            return state._replace(representation=representation, cost=cost)
-
-        representation, first, move = self.neighborhood.commit_and_first(
-            problem,
-            state.representation,
-            state.found.move,
-            where,
-            lambda representation: self.rank(problem, after(representation)),
-            self.others(state),
-        )
-        found = Found(move, first.number, first.keys[0])
-        return after(representation)._replace(found=found)
+        hood, move = self.neighborhood, state.found.move
+        representation = hood.commit(problem, state.representation, move, where)
+        cost = self.cost_after(state.cost, delta, where, representation)
+        return self.look(problem, state._replace(representation=representation, cost=cost))

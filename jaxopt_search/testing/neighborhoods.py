@@ -12,7 +12,7 @@ from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood, is_enum
 from jaxopt_search.searches import hill_climbing, simulated_annealing
 from jaxopt_search.testing import comparing
 from jaxopt_search.testing.comparing import Laws, Meaning, Solutions, check_implementations
-from jaxopt_search.types import Enumerable, null_delta
+from jaxopt_search.types import null_delta
 
 _MOST_ENTRIES = 1024
 
@@ -43,8 +43,7 @@ def check_neighborhood(
     - M moves at once are proposed and priced as one by one.
     - In a table (see `types.Enumerable`): each entry's delta is the change of cost by its move,
       `first` finds what a search through all entries finds, `num_moves` counts each move once,
-      proposed moves stand there, `undone` names entries of it, and `commit_and_first` is `commit`
-      and then `first`.
+      proposed moves stand there, and `undone` names entries of it.
     - Annealing and, with a table, hill climbing make the same steps in every implementation.
 
     Args:
@@ -232,11 +231,7 @@ def _entries(hood: Any, problem: Any, representation: Any) -> Any:
 
 @jax.jit
 def _firsts(hood: Any, problem: Any, representation: Any, table: jax.Array) -> Any:
-    """Returns the first entries by delta and by another table, and what `commit_and_first` does.
-
-    That is two times what it returns and what `commit` and then `first` return, where the move is
-    accepted and where it is not; nothing if it is just these two.
-    """
+    """Returns the numbers of the first entries by delta and by another table."""
 
     def by_delta(entry: jax.Array, delta: jax.Array) -> tuple[jax.Array, ...]:
         return delta, jnp.broadcast_to(entry, delta.shape)
@@ -245,18 +240,9 @@ def _firsts(hood: Any, problem: Any, representation: Any, table: jax.Array) -> A
         is_null = delta == null_delta(delta.dtype)
         return jnp.where(is_null, jnp.int32(1), jnp.int32(0)), jnp.broadcast_to(other, delta.shape)
 
-    first, move = hood.first(problem, representation, by_delta, ())
+    first, _ = hood.first(problem, representation, by_delta, ())
     other, _ = hood.first(problem, representation, by_table, (table,))
-
-    def twice(accept: jax.Array) -> Any:
-        after = hood.commit(problem, representation, move, accept)
-        apart = after, *hood.first(problem, after, by_delta, ())
-        where = problem, representation, move, accept
-        return apart, hood.commit_and_first(*where, lambda _: by_delta, ())
-
-    is_both = type(hood).commit_and_first is Enumerable.commit_and_first
-    pairs = None if is_both else jax.lax.map(twice, jnp.array([True, False]))
-    return (first.number, other.number), pairs
+    return first.number, other.number
 
 
 def _check_table(
@@ -286,8 +272,7 @@ def _check_table(
         outside = f"undone is outside of the table of {rows} x {columns}"
         laws.hold(is_inside | ~is_real, outside, row=row, column=column)
     other = np.random.default_rng(0).permutation(rows * columns).astype(np.int32)
-    looked = _firsts(hood, problem, representation, other.reshape(rows, columns))
-    firsts, pairs = jax.device_get(looked)
+    firsts = jax.device_get(_firsts(hood, problem, representation, other.reshape(rows, columns)))
     ranks = np.arange(rows * columns), np.where(is_real, shown, null_delta(shown.dtype))
     for what, one, right in zip(
         ("the lowest delta", "what comes first by another table"),
@@ -311,6 +296,3 @@ def _check_table(
     is_there = [end in there for end in known.as_set(ends)] | (delta == null_delta(delta.dtype))
     at_random = Laws(name, known, ("word",), {"move": move})
     at_random.hold(is_there, "propose: a move that stands nowhere in the table")
-    if pairs is not None:
-        both = Laws(name, known, ("case",), {"accept": np.array([True, False])})
-        both.same(pairs[0], pairs[1], "commit_and_first is not `commit` and then `first`")

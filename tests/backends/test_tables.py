@@ -44,7 +44,8 @@ def work(shape, where, a, b):
         return tuple(map(functools.partial(jnp.where, where), mix(place, entries), entries))
 
     within = tables.within(jnp.int32(max(shape[0] - 2, 1)), jnp.int32(shape[1]))
-    (a, b), first = tables.update_and_first(shape, change, rank, (a, b), (), where, SQUARES)
+    a, b = tables.update(shape, change, (a, b), where, SQUARES)
+    first = tables.first(shape, rank, (a, b))
     some = tuple(map(jnp.int32, some_rows(shape)))
     a, b = tables.update_rows(some, shape[1], add, (a, b), where)
     inside = tables.first(shape, rank, (a, b), within=within)

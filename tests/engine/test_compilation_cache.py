@@ -160,7 +160,7 @@ def test_no_program_is_compiled_twice(tmp_path, counts):
     solve = functools.partial(js.solve_tsp, max_steps=150, num_searches=4, devices=1)
     solve(np.random.default_rng(1).random((60, 2)), key=1)
     kept, whole = files(tmp_path), files(tmp_path, ".program")
-    assert counts["cache_misses"] == len(kept) >= len(whole) >= 4
+    assert counts["cache_misses"] == len(kept) >= len(whole) >= 3
     code = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path)]
     found = subprocess.run(code, capture_output=True, text=True, check=True, timeout=300).stdout
     requests, hits, misses, num_traced, length = map(float, found.split())

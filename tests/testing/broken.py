@@ -132,14 +132,6 @@ class UndoesElsewhere(js.Flip, Static):
         return ((jnp.int32(problem.n), jnp.int32(0)),)
 
 
-class FirstOfBefore(js.Flip, Static):
-    """Returns the entry that was first before the commit."""
-
-    def commit_and_first(self, problem, representation, move, accept, rank_after, others):
-        after = self.commit(problem, representation, move, accept)
-        return after, *self.first(problem, representation, rank_after(after), others)
-
-
 NEIGHBORHOODS = {
     WrongDelta: r"WrongDelta\.delta is not .*: walk \d+, step \d+, move .*, found .*, expected",
     DeltaOfAnotherType: r"delta is float32, but costs are int32",
@@ -153,7 +145,6 @@ NEIGHBORHOODS = {
     CountsTwice: r"num_moves is 8, but the table of a solution leads to 4 others",
     FindsTheWorst: r"FindsTheWorst\.first",
     UndoesElsewhere: r"undone is outside of the table of .*, row 4, column 0",
-    FirstOfBefore: r"commit_and_first is not .*: case 0, accept True",
 }
 
 
