@@ -156,7 +156,7 @@ class Best:
             raise RuntimeError(
                 f"the running cost {running} is not the exact {exact}: a delta is not the change in"
                 " cost, the state is another run's, a search has risen beyond int32 (lower its"
-                " temperature), XLA computes a cost wrongly here, or this is a bug: please report it"
+                " temperature), XLA computes a cost wrongly, or this is a bug: please report it"
             )
         if math.isnan(self.fun) or (fun, exact) <= (self.fun, self._counted):
             own = solution if self.host is None else self.host.own(solution)
