@@ -106,7 +106,7 @@ def write_archive(
 def opened_archive(
     path: pathlib.Path, kind: str, schema: int
 ) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
-    """Opens a file of a kind, and gives it and its header, for `array`.
+    """Opens a file of a kind, and gives it and its header, for `array_of`.
 
     What goes wrong while it is read is an error in one line.
 

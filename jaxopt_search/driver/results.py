@@ -27,6 +27,7 @@ MESSAGES = {
     Status.INTERRUPTED: "interrupted",
     Status.EXHAUSTED: "there are no more",
 }
+_full_cost = jax.jit(cost_of)
 
 
 class Report(NamedTuple):
@@ -233,6 +234,3 @@ class Best:
             if host.note:
                 parts.append(host.note)
         return "; ".join(parts)
-
-
-_full_cost = jax.jit(cost_of)
