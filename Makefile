@@ -6,14 +6,15 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint docs clean
+.PHONY: help demo test lint docs notebooks clean
 
 help:
-	@echo "make demo    solve small instances, print a table, save plots (about a minute)"
-	@echo "make test    run all tests; a part of them: make test PYTEST_ARGS='-m \"not slow\"'"
-	@echo "make lint    check style, formatting and types"
-	@echo "make docs    build the site, build/docs/index.html; runs the notebooks"
-	@echo "make clean   remove $(VENV), build/ and dist/"
+	@echo "make demo       solve small instances, print a table, save plots (about a minute)"
+	@echo "make test       run all tests; a part of them: make test PYTEST_ARGS='-m \"not slow\"'"
+	@echo "make lint       check style, formatting and types"
+	@echo "make docs       build the site, build/docs/index.html"
+	@echo "make notebooks  run all notebooks and keep their outputs (about two minutes)"
+	@echo "make clean      remove $(VENV), build/ and dist/"
 
 demo: $(VENV)/.with-plot
 	$(BIN)/python -m experiments.quickstart
@@ -28,6 +29,9 @@ lint: $(VENV)/.with-test $(VENV)/.with-lint
 
 docs: $(VENV)/.with-docs
 	$(BIN)/sphinx-build -E -W --keep-going -n --quiet -d build/doctrees docs build/docs
+
+notebooks: $(VENV)/.with-docs
+	$(BIN)/python -m experiments.notebooks
 
 clean:
 	rm -rf $(VENV) build dist

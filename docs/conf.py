@@ -6,7 +6,7 @@ import sys
 from importlib import metadata
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-os.environ["JAX_PLATFORMS"] = "cpu"  # also of the notebooks
+os.environ["JAX_PLATFORMS"] = "cpu"
 
 project = "jaxopt_search"
 author = "The jaxopt_search developers"
@@ -23,9 +23,8 @@ extensions = [
 nitpick_ignore_regex = [("py:.*", r"(?!js\.).*")]  # what is not ours has no page here
 
 myst_heading_anchors = 3
-nb_execution_mode = "force"
-nb_execution_timeout = 300
-nb_execution_raise_on_error = True
+nb_execution_mode = "off"  # their outputs are kept
+nb_mime_priority_overrides = [("html", "image/gif", 1)]
 
 napoleon_custom_sections = [("Attributes", "params_style")]  # as arguments are listed
 autodoc_member_order = "bysource"
@@ -38,4 +37,5 @@ html_title = f"jaxopt_search {release}"
 html_theme_options = {"navbar_persistent": [], "use_download_button": False}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False

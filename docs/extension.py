@@ -31,6 +31,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"(?<![`:\w])`((?:(?!\n\s*\n)[^`])+)`(?!`)(?=(\w?))")
 # Pages that include files from outside of `docs`.
 _INCLUDED = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+_COLON = "\0"
 # In docstrings they are mostly methods of parts.
 _AMBIGUOUS = {"init", "best"}
 
@@ -118,7 +119,7 @@ def with_names(text: str) -> str:
 
 
 def with_links(text: str, folder: pathlib.Path) -> str:
-    """Returns a page of a folder with links out of `docs` as plain code.
+    """Returns a page of a folder with links out of `docs` as plain code, but for notebooks.
 
     There is no place on the web yet to which they could lead.
     """
@@ -131,6 +132,8 @@ def with_links(text: str, folder: pathlib.Path) -> str:
         inside = str(path.relative_to(ROOT))
         if inside in _INCLUDED:
             return f"[{words}](/{_INCLUDED[inside]}{heading or ''})"
+        if path.suffix == ".ipynb":
+            return f"[{words}](/{inside})"
         return words if words.startswith("`") else f"`{words}`"
 
     return _LINK.sub(link, text)
@@ -165,7 +168,7 @@ def linked(text: str, names: set[str]) -> str:
 
 
 def _bring_notebooks(app: Any) -> None:
-    """Copies the notebooks into the sources, where they are executed; links lead from there."""
+    """Copies the notebooks, with their outputs, into the sources; links lead from there."""
     folder = DOCS / "notebooks"
     shutil.rmtree(folder, ignore_errors=True)
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
@@ -182,9 +185,15 @@ def _read_source(app: Any, page: str, source: list[str]) -> None:
         source[0] = source[0].replace("\nnotebooks/*\n", "\n")
 
 
+def _keep_whole(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list) -> None:
+    """Hides colons in texts of attributes from napoleon: what is before one would be the type."""
+    if kind in ("attribute", "property"):
+        lines[:] = [line.replace(":", _COLON) for line in lines]
+
+
 def _read_docstring(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list) -> None:
     text = text_of(name) if kind == "data" and name.startswith("js.") else "\n".join(lines)
-    lines[:] = linked(text, app.config.reference_names).split("\n")
+    lines[:] = linked(text.replace(_COLON, ":"), app.config.reference_names).split("\n")
 
 
 def _shorten_signature(app: Any, kind: str, name: str, thing: Any, *rest: Any) -> Any:
@@ -228,6 +237,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_config_value("reference_names", set(all_names()), "env")
     app.connect("builder-inited", _bring_notebooks)
     app.connect("source-read", _read_source)
+    app.connect("autodoc-process-docstring", _keep_whole, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("autodoc-process-signature", _shorten_signature)
     app.connect("autodoc-skip-member", _skip)

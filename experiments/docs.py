@@ -19,9 +19,7 @@ import pathlib
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-
-from experiments.made_files import keep_current
+from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"(<!-- table: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -78,15 +76,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = flags.parse_args(arguments)
     paths = [path.resolve() for path in args.files] or sorted((ROOT / "docs").glob("*.md"))
 
-    def made() -> Iterator[tuple[pathlib.Path, str]]:
-        for path in paths:
-            try:
-                with contextlib.chdir(ROOT):
-                    yield path, renewed(path.read_text(encoding="utf-8"))
-            except (ValueError, ImportError) as error:
-                flags.error(f"{path.name}: {error}")
-
-    return keep_current(made(), args.check, "differs from its records", "tables written")
+    status = 0
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        try:
+            with contextlib.chdir(ROOT):
+                made = renewed(text)
+        except (ValueError, ImportError) as error:
+            flags.error(f"{path.name}: {error}")
+        if made != text:
+            print(f"{path.name}: {'differs from its records' if args.check else 'tables written'}")
+            status = int(args.check)
+            if not args.check:
+                path.write_text(made, encoding="utf-8")
+    return status
 
 
 if __name__ == "__main__":

@@ -1,27 +1,40 @@
-"""Makes the notebooks from scripts.
+"""Makes the notebooks from scripts, and runs them; their outputs are kept.
 
     python -m experiments.notebooks
+    python -m experiments.notebooks 1_quickstart 3_queens
     python -m experiments.notebooks --check
 
 `notebooks/NAME.py` is the source: a script with a mark before each cell, `# %%` before code and
 `# %% [markdown]` before text, as Jupytext and most editors know them. It also runs as a script.
-`notebooks/NAME.ipynb` is made from it, without outputs.
+`notebooks/NAME.ipynb` is made from it, with what its cells print and draw here. Needs what the
+extra `docs` installs.
 """
 
 import argparse
+import base64
 import hashlib
+import io
 import json
+import os
 import pathlib
 import re
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.made_files import keep_current
+REPOSITORY = ""
+"""`OWNER/NAME` on GitHub: with it, each notebook begins with a badge that opens it in Colab."""
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "notebooks"
 _MARK = re.compile(r"^# %%( \[markdown\])?\n", re.MULTILINE)
 _MAGIC = re.compile(r"^(\s*)# (?=%[a-z])", re.MULTILINE)
+_BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
+_COLAB = "https://colab.research.google.com/github"
+_SMALL = "figure.dpi: 90\n"  # for matplotlib
+_PICTURES, _COLORS = ("image/png", "image/gif"), 128
+_SECONDS = 600  # that a cell may take
 
 _METADATA = {
     "accelerator": "GPU",  # for Colab, which then offers one
@@ -37,17 +50,15 @@ def sources() -> list[pathlib.Path]:
     return sorted(FOLDER.glob("*.py"))
 
 
-def notebook(script: str) -> str:
-    """Returns the notebook of a script, as the text of an `.ipynb` file.
-
-    Args:
-      script: the text of a script. What stands before the first mark is left out.
-    """
-    _, *parts = _MARK.split(script)
+def notebook(script: pathlib.Path) -> dict[str, Any]:
+    """Returns the notebook of a script, not run; what stands before the first mark is left out."""
+    _, *parts = _MARK.split(script.read_text(encoding="utf-8"))
     pairs = zip(parts[::2], parts[1::2], strict=True)
     cells = [_text(body) if mark else _code(body) for mark, body in pairs]
-    whole = {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    if REPOSITORY:
+        place = f"{_COLAB}/{REPOSITORY}/blob/main/notebooks/{script.stem}.ipynb"
+        cells.insert(0, _cell("markdown", f"[![Open in Colab]({_BADGE})]({place})"))
+    return {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _text(body: str) -> dict[str, Any]:
@@ -66,18 +77,87 @@ def _cell(kind: str, source: str) -> dict[str, Any]:
     return {"cell_type": kind, "id": number, "metadata": {}, "source": lines}
 
 
+def run(made: dict[str, Any]) -> None:
+    """Fills in what the cells of a notebook print and draw, with small pictures.
+
+    Raises:
+      nbclient.exceptions.CellExecutionError: if one fails.
+    """
+    import nbclient
+    import nbformat
+
+    whole = nbformat.reads(json.dumps(made), as_version=4)
+    place = {"metadata": {"path": str(FOLDER)}}
+    with tempfile.NamedTemporaryFile("w", suffix="matplotlibrc") as settings:
+        settings.write(_SMALL)
+        settings.flush()
+        env = os.environ | {"MATPLOTLIBRC": settings.name}
+        client = nbclient.NotebookClient(
+            whole, timeout=_SECONDS, record_timing=False, resources=place
+        )
+        client.execute(env=env)
+    for cell, ran in zip(made["cells"], whole.cells, strict=True):
+        if cell["cell_type"] == "code":
+            cell["execution_count"], cell["outputs"] = ran.execution_count, ran.outputs
+            for output in ran.outputs:
+                data = output.get("data", {})
+                data.update({kind: _smaller(data[kind]) for kind in data if kind in _PICTURES})
+
+
+def _smaller(picture: str) -> str:
+    """Returns a picture or an animation, base64 as in a notebook, with fewer colors."""
+    from PIL import Image, ImageSequence
+
+    packed, frames, times = io.BytesIO(), [], []
+    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        for frame in ImageSequence.Iterator(image):
+            # Sixteen levels of each color, with which white stays white.
+            plain = frame.convert("RGB").point(lambda level: (level + 8) // 17 * 17)
+            shared = {"palette": frames[0], "dither": Image.Dither.NONE} if frames else {}
+            frames.append(plain.quantize(_COLORS, **shared))
+            times.append(frame.info.get("duration", 0))
+        more = {"save_all": True, "append_images": frames[1:], "duration": times, "loop": 0}
+        frames[0].save(packed, image.format, optimize=True, **more if len(frames) > 1 else {})
+    return base64.b64encode(packed.getvalue()).decode()
+
+
+def is_current(made: dict[str, Any], path: pathlib.Path) -> bool:
+    """Returns whether a notebook has the cells of its script, and all of them have run."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"cells": []}
+    codes = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
+    has_run = all(cell["execution_count"] for cell in codes)
+    for cell in codes:
+        cell |= {"execution_count": None, "outputs": []}
+    return has_run and kept == made
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status: 1 if `--check` finds a notebook that differs."""
     flags = argparse.ArgumentParser(
         prog="experiments.notebooks", description="Makes notebooks/*.ipynb from notebooks/*.py."
     )
+    names = [script.stem for script in sources()]
+    flags.add_argument("names", nargs="*", choices=[*names, []], help="default: all")
     flags.add_argument("--check", action="store_true", help="only tell which ones differ")
     args = flags.parse_args(arguments)
-    made = (
-        (script.with_suffix(".ipynb"), notebook(script.read_text(encoding="utf-8")))
-        for script in sources()
-    )
-    return keep_current(made, args.check, "differs from its script", "written")
+    status = 0
+    for script in sources():
+        if args.names and script.stem not in args.names:
+            continue
+        path, made = script.with_suffix(".ipynb"), notebook(script)
+        if args.check:
+            if not is_current(made, path):
+                print(f"{path.name}: differs from its script, or has not run")
+                status = 1
+            continue
+        began = time.perf_counter()
+        run(made)
+        text = json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        path.write_text(text, encoding="utf-8")
+        print(
+            f"{path.name}: {time.perf_counter() - began:.0f} s, {len(text) // 1000} kB", flush=True
+        )
+    return status
 
 
 if __name__ == "__main__":

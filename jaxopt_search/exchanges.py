@@ -166,7 +166,8 @@ class Recombine(Exchange):
         best = jnp.where(is_one, costs, null_delta(costs.dtype)).min()
         num_alike = jnp.sum(is_one & (costs == best), dtype=jnp.int32)
         num_others = (num_searches - 1).astype(jnp.float32)
-        return (num_alike > 1) & (num_alike.astype(jnp.float32) >= self.alike * num_others)
+        is_tie = (num_alike > 1) | (self.alike == 0)
+        return is_tie & (num_alike.astype(jnp.float32) >= self.alike * num_others)
 
 
 @pytree
@@ -287,7 +288,7 @@ def recombine(
       every: steps between exchanges.
       share: how much of the other one's a child has, 0 to 1.
       alike: the share of searches with the lowest cost among them at which all restart; None for
-        never, and then the first search has children, too.
+        never, and then the first search has children, too. At 0 they restart in any case.
       crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
         permutations, [n] int32, whose children are perturbed if they equal a parent. A run on a
         problem with other solutions is refused.

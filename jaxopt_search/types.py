@@ -111,7 +111,10 @@ class Problem(abc.ABC):
         return self.cost(solution)
 
     def picture(self, solution: Solution, /) -> Callable[[Any], Any] | None:
-        """Returns a function that draws a solution on axes of matplotlib, or None."""
+        """Returns a function that draws a solution on axes of matplotlib, or None.
+
+        With a second argument `coords`, it also draws at places that `Result.plot` is given.
+        """
         return None
 
     def lower_bound(self) -> int | float | None:

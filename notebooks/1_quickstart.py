@@ -18,20 +18,17 @@
 # the result, and how to watch a run. It takes a minute or two.
 
 # %% [markdown]
-# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
-# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
-# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell installs the package where it is missing, and tells what runs here. No GPU is needed: on
+# a CPU, the settings below are small. Colab gives one by Runtime > Change runtime type > T4 GPU.
 
 # %%
-import importlib.metadata
-import importlib.util
+try:
+    import jaxopt_search as js
+except ImportError:
+    # %pip install --quiet "jaxopt_search[plot]"
+    import jaxopt_search as js
 
-if importlib.util.find_spec("jaxopt_search") is None:
-    found = {one.name: one.version for one in importlib.metadata.distributions()}
-    pins = " ".join(
-        f"{name}=={found[name]}" for name in ("jax", "jaxlib", "numpy") if name in found
-    )
-    # %pip install --quiet "jaxopt_search[plot]" {pins}
+is_well = js.doctor()
 
 # %% [markdown]
 # The compilation cache keeps what this notebook compiles, so that it starts faster the next time.
@@ -39,12 +36,12 @@ if importlib.util.find_spec("jaxopt_search") is None:
 
 # %%
 import pickle
+import tempfile
 
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-
-import jaxopt_search as js
+from IPython.display import Image, display
 
 folder = js.enable_compilation_cache()
 
@@ -133,15 +130,13 @@ annealed = js.solve(
 print(annealed)
 
 # %% [markdown]
-# Four moments of this run. A report has the step, the best tour so far and its length.
+# An animation of this run. A report has the step, the best tour so far and its length.
 
 # %%
-moments = [report for report in reports if report.step in (0, 500, 3000, 20_000)]
-figure, axes = plt.subplots(1, len(moments), figsize=(11, 3.2), layout="constrained")
-for ax, report in zip(axes, moments, strict=True):
-    js.plotting.plot_tour(cities, report.x, ax)
-    ax.set_title(f"{report.step:,} steps: {report.fun:.2f}")
-plt.show()
+with tempfile.TemporaryDirectory() as place:
+    gif = f"{place}/run.gif"
+    annealed.animate(reports, num_frames=20).save(gif, "pillow")
+    display(Image(filename=gif))
 
 # %% [markdown]
 # ## Compare runs

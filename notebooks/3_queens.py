@@ -18,20 +18,17 @@
 # are the same board turned or mirrored, and prepare the set for learning. It takes about a minute.
 
 # %% [markdown]
-# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
-# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
-# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell installs the package where it is missing, and tells what runs here. No GPU is needed: on
+# a CPU, the settings below are small. Colab gives one by Runtime > Change runtime type > T4 GPU.
 
 # %%
-import importlib.metadata
-import importlib.util
+try:
+    import jaxopt_search as js
+except ImportError:
+    # %pip install --quiet "jaxopt_search[plot]"
+    import jaxopt_search as js
 
-if importlib.util.find_spec("jaxopt_search") is None:
-    found = {one.name: one.version for one in importlib.metadata.distributions()}
-    pins = " ".join(
-        f"{name}=={found[name]}" for name in ("jax", "jaxlib", "numpy") if name in found
-    )
-    # %pip install --quiet "jaxopt_search[plot]" {pins}
+is_well = js.doctor()
 
 # %% [markdown]
 # Settings: the size of the board and of the set.
@@ -40,8 +37,6 @@ if importlib.util.find_spec("jaxopt_search") is None:
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-
-import jaxopt_search as js
 
 folder = js.enable_compilation_cache()
 
@@ -161,7 +156,8 @@ counts = {"the set": agreements(some), "random permutations": agreements(shuffle
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 edges = np.arange(max(values.max() for values in counts.values()) + 2) - 0.5
 for name, values in counts.items():
-    ax.hist(values, edges, density=True, alpha=0.5, label=f"{name}, at most {values.max()}")
+    label = f"{name}, at most {values.max()}"
+    ax.hist(values, edges, density=True, histtype="step", linewidth=2, label=label)
 ax.set(title="Rows in which two placements agree", xlabel="rows", ylabel="share of pairs")
 ax.set_yscale("log")
 ax.legend(frameon=False)

@@ -20,20 +20,17 @@
 # Heuristic Optimization on GPUs"). It takes about a minute.
 
 # %% [markdown]
-# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
-# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
-# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell installs the package where it is missing, and tells what runs here. No GPU is needed: on
+# a CPU, the settings below are small. Colab gives one by Runtime > Change runtime type > T4 GPU.
 
 # %%
-import importlib.metadata
-import importlib.util
+try:
+    import jaxopt_search as js
+except ImportError:
+    # %pip install --quiet "jaxopt_search[plot]"
+    import jaxopt_search as js
 
-if importlib.util.find_spec("jaxopt_search") is None:
-    found = {one.name: one.version for one in importlib.metadata.distributions()}
-    pins = " ".join(
-        f"{name}=={found[name]}" for name in ("jax", "jaxlib", "numpy") if name in found
-    )
-    # %pip install --quiet "jaxopt_search[plot]" {pins}
+is_well = js.doctor()
 
 # %% [markdown]
 # Settings: the problem's size, and how many successors are made in each round.
@@ -43,8 +40,6 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-
-import jaxopt_search as js
 
 folder = js.enable_compilation_cache()
 
@@ -88,18 +83,14 @@ start = jax.random.randint(jax.random.key(0), (1, num_towers), 0, num_channels, 
 print(f"{costs(start)[0]} conflicts at the start")
 
 # %% [markdown]
-# In pictures, a tower has the color of its channel. Gray lines join towers that interfere; a line
-# is red where both are on the same channel.
+# In pictures, a tower has the color of its channel. Lines join towers that interfere; dark ones,
+# two on the same channel.
 
 
 # %%
 def draw(ax, channels, title):
-    for first, second in np.argwhere(np.triu(is_near)):
-        is_bad = channels[first] == channels[second]
-        line = {"color": "red", "linewidth": 2.5} if is_bad else {"color": "0.85", "linewidth": 0.8}
-        ax.plot(*places[[first, second]].T, zorder=2 if is_bad else 1, **line)
-    ax.scatter(*places.T, c=channels, cmap="tab10", vmin=0, vmax=9, s=40, zorder=3)
-    ax.set(title=title, xticks=[], yticks=[], aspect="equal")
+    edges = np.argwhere(np.triu(is_near))
+    js.plotting.plot_graph(edges, channels, ax, coords=places).set_title(title)
 
 
 figure, ax = plt.subplots(figsize=(5, 5), layout="constrained")
@@ -181,8 +172,8 @@ drawn = jax.random.randint(jax.random.key(1), made.states.shape, 0, num_channels
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 everything = np.concatenate([costs(drawn), costs(made.states)])
 edges = np.linspace(everything.min() - 0.5, everything.max() + 0.5, 40)
-ax.hist(np.asarray(costs(drawn)), edges, alpha=0.6, label="random states")
-ax.hist(np.asarray(costs(made.states)), edges, alpha=0.6, label="successors")
+for name, states in (("random states", drawn), ("successors", made.states)):
+    ax.hist(np.asarray(costs(states)), edges, histtype="step", linewidth=2, label=name)
 ax.set(title="Conflicts of a state", xlabel="pairs in conflict", ylabel="states")
 ax.legend(frameon=False)
 plt.show()

@@ -19,20 +19,17 @@
 # No GPU is needed. It takes a minute or two.
 
 # %% [markdown]
-# This cell does nothing where the package is installed, as after `pip install -e ".[notebook]"` in
-# a checkout. Elsewhere it installs the published package, once there is one, and leaves JAX and
-# NumPy as they are. If this JAX is too old, pip says so and installs nothing.
+# This cell installs the package where it is missing, and tells what runs here. No GPU is needed: on
+# a CPU, the settings below are small. Colab gives one by Runtime > Change runtime type > T4 GPU.
 
 # %%
-import importlib.metadata
-import importlib.util
+try:
+    import jaxopt_search as js
+except ImportError:
+    # %pip install --quiet "jaxopt_search[plot]"
+    import jaxopt_search as js
 
-if importlib.util.find_spec("jaxopt_search") is None:
-    found = {one.name: one.version for one in importlib.metadata.distributions()}
-    pins = " ".join(
-        f"{name}=={found[name]}" for name in ("jax", "jaxlib", "numpy") if name in found
-    )
-    # %pip install --quiet "jaxopt_search[plot]" {pins}
+is_well = js.doctor()
 
 # %% [markdown]
 # Settings: how many teams are ranked, and how long a search is.
@@ -45,7 +42,6 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-import jaxopt_search as js
 from jaxopt_search.backends.memory import load, store
 
 folder = js.enable_compilation_cache()

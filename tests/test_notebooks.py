@@ -1,8 +1,11 @@
-"""The notebooks: made from their scripts, without outputs, all with the same beginning."""
+"""The notebooks: made from their scripts, with outputs, all with the same beginning."""
 
 import ast
+import base64
+import io
 import json
 import re
+import shutil
 
 import pytest
 
@@ -25,7 +28,8 @@ def code_of(script):
 def test_notebooks_agree_with_their_scripts(capsys):
     """`python -m experiments.notebooks` has been run after the last change; all are in the README.
 
-    The install cell is the same in all, and the cache comes before anything is compiled.
+    What they print is not compared. The first cell is the same in all: it installs the package and
+    tells what runs here; the cache comes before anything is compiled.
     """
     assert notebooks.main(["--check"]) == 0, capsys.readouterr().out
     names = [path.stem for path in SCRIPTS]
@@ -35,7 +39,54 @@ def test_notebooks_agree_with_their_scripts(capsys):
     ((install, second),) = {
         (code_of(one)[0], "js.enable_compilation_cache()" in code_of(one)[1]) for one in SCRIPTS
     }
-    assert "pip install" in install and second
+    assert "pip install" in install and "js.doctor()" in install and second
+
+
+@pytest.mark.parametrize("change", [{"source": ["1 + 1"]}, {"execution_count": None}], ids=str)
+def test_another_cell_or_one_that_has_not_run_is_told(change, tmp_path, monkeypatch, capsys):
+    for path in (SCRIPTS[0], SCRIPTS[0].with_suffix(".ipynb")):
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
+    assert notebooks.main(["--check"]) == 0
+    path = tmp_path / SCRIPTS[0].with_suffix(".ipynb").name
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in whole["cells"] if cell["cell_type"] == "code"]
+    cells[2] |= change
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    assert notebooks.main(["--check"]) == 1 and path.name in capsys.readouterr().out
+
+
+def test_outputs_are_small_and_name_no_folder():
+    for path in notebooks.FOLDER.glob("*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text) < 300_000
+        assert not re.search(r"(?<![\w.~])/(home|root|tmp|Users|content)/", text)
+
+
+def test_a_notebook_runs(tmp_path, monkeypatch):
+    """What its cells print is kept, and pictures with few colors."""
+    pytest.importorskip("nbclient")
+    code = "import matplotlib.pyplot as plt\nprint(6 * 7)\nplt.plot([1, 2])\nplt.show()\n"
+    script = tmp_path / "one.py"
+    script.write_text(f"# %% [markdown]\n# # One\n\n# %%\n{code}", encoding="utf-8")
+    monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
+    assert notebooks.main([]) == 0
+    ((_, cell),) = [json.loads((tmp_path / "one.ipynb").read_text())["cells"]]
+    printed, drawn = cell["outputs"]
+    assert "".join(printed["text"]) == "42\n"
+    picture = io.BytesIO(base64.b64decode(drawn["data"]["image/png"]))
+    assert pytest.importorskip("PIL.Image").open(picture).mode == "P"
+
+
+def test_a_badge_needs_an_address(monkeypatch):
+    """With the repository's name, a notebook begins with a link that opens it in Colab."""
+    made = notebooks.notebook(SCRIPTS[0])
+    monkeypatch.setattr(notebooks, "REPOSITORY", "someone/something")
+    badge, *others = notebooks.notebook(SCRIPTS[0])["cells"]
+    assert others == made["cells"] and badge["cell_type"] == "markdown"
+    (line,) = badge["source"]
+    path = f"someone/something/blob/main/notebooks/{SCRIPTS[0].stem}.ipynb)"
+    assert line.endswith(f"(https://colab.research.google.com/github/{path}")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -9,10 +9,10 @@ ROOT = pages.ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # Of each page, how many blocks of code it has, and the limits that are shortened.
 CODE = {
-    "README.md": (1, {"max_steps=4000": "max_steps=300"}),
+    "README.md": (3, {"max_steps=4000": "max_steps=300", "max_steps=2000": "max_steps=200"}),
     "docs/index.md": (1, {"max_steps=4000": "max_steps=300"}),
     "docs/first_steps.md": (
-        3,
+        4,
         {
             "max_steps=4000": "max_steps=300",
             "max_steps=5000\n": "max_steps=310\n",

@@ -76,7 +76,9 @@ def _findings() -> Iterator[tuple[str, str, str]]:
             folder = files.private_folder(folder)
             sizes = [path.stat().st_size for path in folder.iterdir() if path.is_file()]
             text = f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB"
-        yield "cache", f"{folder}, {text}", ""
+        home = pathlib.Path.home()
+        place = f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else folder
+        yield "cache", f"{place}, {text}", ""
     except (OSError, ValueError) as error:
         yield "cache", "none", f"compiled programs are not kept: {reason_of(error)}"
     for module in _EXTRAS:

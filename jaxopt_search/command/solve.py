@@ -180,14 +180,12 @@ def draw(path: pathlib.Path, result: Any, coordinates: Any = None) -> None:
     Raises:
       ValueError: if there is no placement.
     """
-    columns = 1 if coordinates is None else 2
-    axes = np.atleast_1d(plotting.detached_axes((5.5 * columns, 5), columns))
     if not hasattr(result, "fun"):
-        result.plot(axes[0])
+        axes = result.plot(plotting.detached_axes((5.5, 5)))
+    elif coordinates is not None:
+        axes = result.plot(plotting.detached_axes((11, 5), columns=2), coords=coordinates)
     else:
-        plotting.plot_convergence([result], ax=axes[-1])
-        axes[0].set_title(cost_text(result.fun, result.gap))
-        if coordinates is not None:
-            plotting.plot_tour(coordinates, result.x, axes[0])
+        axes = [plotting.plot_convergence([result], ax=plotting.detached_axes((5.5, 5)))]
+        axes[0].set_title(f"Course of the run\ncost {cost_text(result.fun, result.gap)}")
     with whole(path) as file:
         axes[0].figure.savefig(file, format=path.suffix.lower()[1:])

@@ -166,6 +166,7 @@ class _Hits(threading.local):
 
 
 _hits = _Hits()
+_read_by_jax = set[int]()  # the ids of executables from there, which XLA cannot write once more
 
 
 @functools.cache
@@ -181,17 +182,19 @@ def _count_hits() -> None:
 def compile(program: Program) -> Any:
     """Returns a program, a `jax.stages.Compiled`: loaded if it is kept, else compiled and kept."""
     name = program.name_of(program.fn.on_platform_of(program.arguments))
-    if name is None:
-        return lower(program).compile()  # JAX remembers it for the call
-    from jax.experimental import serialize_executable
-
-    _count_hits()
-    before = 0
+    if program_folder is not None:
+        _count_hits()
 
     def made() -> Any:
-        nonlocal before
         lowered, before = lower(program), _hits.number
-        return lowered.compile()
+        compiled = lowered.compile()
+        if _hits.number > before:
+            _read_by_jax.add(id(compiled.runtime_executable()))
+        return compiled
+
+    if name is None:
+        return made()  # JAX remembers it for the call, and for others of the same code
+    from jax.experimental import serialize_executable
 
     def read(data: bytes) -> Any:
         found, result = pickle.loads(zlib.decompress(data))
@@ -201,7 +204,7 @@ def compile(program: Program) -> Any:
         )
 
     def written(compiled: Any) -> bytes:
-        if _hits.number > before:
+        if id(compiled.runtime_executable()) in _read_by_jax:
             raise ValueError("a program from JAX's own cache cannot be written once more")
         found, _, result = serialize_executable.serialize(compiled)
         skeleton = result.unflatten(range(result.num_leaves))

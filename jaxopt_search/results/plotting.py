@@ -1,24 +1,36 @@
 """Pictures of solutions and runs. Needs matplotlib, the extra `plot`; imported when first used."""
 
-from collections.abc import Sequence
+import bisect
+import functools
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxopt_search.checks import check_permutation, check_places, imported, real_array
-from jaxopt_search.results.types import History, Record, Result, StackedResult
+from jaxopt_search.results.types import History, Record, Result, StackedResult, cost_text
 
 __all__ = [
+    "animate",
     "detached_axes",
     "plot_assignment",
     "plot_board",
     "plot_convergence",
+    "plot_graph",
     "plot_result",
     "plot_tour",
 ]
 
+# Okabe and Ito's, without yellow and black: told apart by all readers, on light and dark pages.
+_COLORS = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+_BLUE, _RED = _COLORS[0], _COLORS[-1]
 _MOST_PICTURES = 3  # of the solutions of several instances
 _MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
+_MOST_NUMBERS = 50  # of vertices: beyond, they are not numbered
+_MOST_POINTS = 30  # of a course: beyond, they are not marked
+_MOST_PERCENT = 10.0  # of a gap: above, its axis is logarithmic
+_HELD = 12  # frames for which an animation shows its end
 
 
 def plot_tour(coordinates: Any, tour: Any, ax: Any = None, *, is_open: bool = False) -> Any:
@@ -48,13 +60,11 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None, *, is_open: bool = Fa
     ax = _axes(ax)
     route = points[tour if is_open else np.append(tour, tour[:1])]
     size = float(np.clip(40 / np.sqrt(max(len(tour), 1)), 0.5, 5))
-    ax.plot(*route.T, color="tab:blue", linewidth=1.2, solid_joinstyle="round", zorder=1)
-    ax.plot(*points.T, ".", color="black", markersize=size * 1.6, zorder=2)
-    ax.set_aspect("equal")
+    ax.plot(*route.T, color=_BLUE, linewidth=1.2, solid_joinstyle="round", zorder=1)
+    ax.plot(*points.T, ".", color=_ink(ax), markersize=size * 1.6, zorder=2)
     ax.margins(0.04)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    return ax
+    kind = "Path" if is_open else "Tour"
+    return _titled(ax, f"{kind} through {len(tour):,} cities")
 
 
 def plot_assignment(flow: Any, distance: Any, assignment: Any, ax: Any = None) -> Any:
@@ -85,21 +95,24 @@ def plot_assignment(flow: Any, distance: Any, assignment: Any, ax: Any = None) -
         )
     assignment = check_permutation(assignment, len(flow), "assignment")
     ax = _axes(ax)
-    ax.imshow(
-        flow * distance[np.ix_(assignment, assignment)], cmap="Blues", interpolation="nearest"
-    )
+    costs = flow * distance[np.ix_(assignment, assignment)]
+    image = ax.imshow(costs, cmap="Blues", interpolation="nearest")
+    bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.02, 0, 0.04, 1)))
+    bar.set_label("flow x distance")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True))
         axis.set_label_text("facility")
+    ax.set_title(f"Cost between each two of {len(flow)} facilities")
     return ax
 
 
-def plot_board(queens: Any, ax: Any = None) -> Any:
-    """Draws queens on their board; of many, points only.
+def plot_board(queens: Any, ax: Any = None, *, attacks: bool = False) -> Any:
+    """Draws queens on their board; of more than 100, without its squares.
 
     Args:
       queens: [n] integers, a permutation: the column of the queen in each row.
       ax: matplotlib axes to draw on; None for a new figure.
+      attacks: whether lines join queens that attack one another, if none stands between them.
 
     Returns:
       The axes.
@@ -112,29 +125,96 @@ def plot_board(queens: Any, ax: Any = None) -> Any:
       >>> ax = plot_board([1, 3, 0, 2], ax=detached_axes())
       >>> ax.collections[0].get_offsets().tolist()  # columns and rows
       [[1.0, 0.0], [3.0, 1.0], [0.0, 2.0], [2.0, 3.0]]
+      >>> ax = plot_board([0, 1, 2, 3], ax=detached_axes(), attacks=True)
+      >>> len(ax.collections[1].get_segments()), ax.get_title()
+      (3, '4 queens, 6 attacking pairs')
     """
     queens = check_permutation(queens, np.size(queens), "queens")
     ax, n = _axes(ax), len(queens)
-    places = np.stack([queens, np.arange(n)], axis=1)
+    places, collections = np.stack([queens, np.arange(n)], axis=1), _matplotlib("collections")
     if n <= _MOST_SQUARES:
         squares = np.indices((n, n)).sum(axis=0) % 2
         ax.imshow(squares, cmap="Greys", vmin=0, vmax=4, interpolation="nearest")
-        # In units of squares, so that queens fit into them on axes of any size.
-        circles = _matplotlib("collections").EllipseCollection(
-            0.7, 0.7, 0, units="xy", offsets=places, offset_transform=ax.transData, color="tab:blue"
-        )
-        ax.add_collection(circles)
-    else:
-        ax.plot(*places.T, ".", color="tab:blue", markersize=2, markeredgewidth=0)
-    ax.set_aspect("equal")
+    # In units of squares, so that queens fit into them on axes of any size; many are drawn larger.
+    size = max(0.7, min(n / 100, n**0.5 / 3))
+    kind = functools.partial(collections.EllipseCollection, units="xy", color=_BLUE)
+    ax.add_collection(kind(size, size, 0, offsets=places, offset_transform=ax.transData))
+    title = f"{n:,} queens"
+    if attacks:
+        segments, number = [], 0
+        for diagonals in (places.sum(axis=1), places[:, 0] - places[:, 1]):
+            order = np.argsort(diagonals, kind="stable")
+            (ends,) = np.nonzero(np.diff(diagonals[order]) == 0)
+            segments.extend(np.stack([places[order[ends]], places[order[ends + 1]]], axis=1))
+            sizes = np.unique(diagonals, return_counts=True)[1]
+            number += int((sizes * (sizes - 1)).sum()) // 2
+        ax.add_collection(collections.LineCollection(segments, color=_RED, linewidth=1.5))
+        title += f", {number:,} attacking pairs"
     ax.set_xlim(-0.5, n - 0.5)
     ax.set_ylim(n - 0.5, -0.5)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    return ax
+    return _titled(ax, title)
 
 
-def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
+def plot_graph(edges: Any, values: Any, ax: Any = None, *, coords: Any = None) -> Any:
+    """Draws a graph whose vertices have values, such as colors or sides of a cut.
+
+    Edges that join equal values are dark, the others light.
+
+    Args:
+      edges: [m, 2] integers, pairs of vertices.
+      values: [n] integers, of each vertex.
+      ax: matplotlib axes to draw on; None for a new figure.
+      coords: [n, 2] x and y of each vertex; None for a circle, on which equal values are neighbors.
+
+    Returns:
+      The axes.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+      ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> square = [[0, 1], [1, 2], [2, 3], [3, 0]]
+      >>> plot_graph(square, [0, 1, 0, 0], detached_axes()).get_title()
+      '4 vertices, 2 values; 2 of 4 edges join equal ones'
+    """
+    values, edges = np.asarray(values), np.asarray(edges).reshape(-1, 2)
+    n = len(values)
+    if edges.size and not 0 <= edges.min() <= edges.max() < n:
+        raise ValueError(
+            f"edges have vertices {edges.min()} to {edges.max()}, expected 0 to {n - 1}"
+        )
+    if coords is None:
+        turns = 2 * np.pi * np.argsort(np.argsort(values, kind="stable")) / max(n, 1)
+        coords = np.stack([np.sin(turns), np.cos(turns)], axis=1)
+    points = real_array(coords, "coords")
+    check_places(points, "coords")
+    if len(points) != n:
+        raise ValueError(f"coords have {len(points)} places, expected {n}")
+    ax = _axes(ax)
+    kinds, places = np.unique(values, return_inverse=True)
+    is_equal = values[edges[:, 0]] == values[edges[:, 1]]
+    for which, alpha, width in ((~is_equal, 0.25, 0.6), (is_equal, 0.9, 1.2)):
+        lines = _matplotlib("collections").LineCollection(
+            points[edges[which]], color=_ink(ax), alpha=alpha, linewidth=width, zorder=1
+        )
+        ax.add_collection(lines)
+    colors = _matplotlib("colors").to_rgba_array(_COLORS)
+    if len(kinds) > len(_COLORS):
+        colors = _matplotlib("cm").ScalarMappable(cmap="turbo").to_rgba(range(len(kinds)))
+    is_light = colors @ (0.3, 0.6, 0.1, 0.0) > 0.6
+    size = float(np.clip(4000 / max(n, 1), 6, 180))
+    ax.scatter(*points.T, size, colors[places], edgecolors="white", zorder=2)
+    for kind, point in zip(places, points, strict=True):
+        if n <= _MOST_NUMBERS:  # told apart without colors
+            ink = {"color": "black" if is_light[kind] else "white", "fontsize": 7}
+            ax.annotate(str(kinds[kind]), point, ha="center", va="center", **ink)
+    ax.margins(0.06)
+    about = f"{is_equal.sum():,} of {len(edges):,} edges join equal ones"
+    return _titled(ax, f"{n:,} vertices, {len(kinds)} values; {about}")
+
+
+def plot_result(result: Result | StackedResult, ax: Any = None, *, coords: Any = None) -> Any:
     """Draws the solution of a result, if there is a picture of its kind, and the course of the run.
 
     Of several instances, the first three solutions, and the course of the mean cost.
@@ -145,6 +225,7 @@ def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
     Args:
       ax: axes for the solution, or for the course if there is no picture; or a sequence for the
         solutions and then the course; None for a new figure.
+      coords: as in `Result.plot`.
 
     Returns:
       An array of matplotlib's axes, those that were drawn on.
@@ -158,16 +239,18 @@ def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
       >>> search = js.simulated_annealing(js.Relocate(), 1.0)
       >>> result = js.solve(problem, search, 0, num_searches=4, max_steps=50)
       >>> tour, course = plot_result(result, detached_axes(columns=2))
-      >>> course.get_xlabel(), course.get_ylabel()
-      ('seconds', 'best cost so far')
+      >>> tour.get_title(), course.get_xlabel(), course.get_ylabel()
+      ('Tour through 5 cities\\ncost 8.828427125', 'seconds', 'best cost so far')
     """
+    best_known, what = None, "best cost so far"
     if isinstance(result, Result):
-        problem, best_known = result.problem, None
+        problem, costs = result.problem, [cost_text(result.fun, result.gap)]
         if problem is not None and problem.host is not None:
             best_known = problem.host.best_known or None  # of 0 there is no gap
-        draws = [] if problem is None else [problem.picture(result.x)]
+        draws = [_picture(problem, result.x, coords)]
     else:
-        shown, best_known = range(min(len(result.x), _MOST_PICTURES)), None
+        costs, what = [*map(cost_text, result.fun.tolist())], "mean of the best costs so far"
+        shown = range(min(len(result.x), _MOST_PICTURES))
         draws = [result.picture(i, result.x[i]) for i in shown] if result.picture else []
     draws = [draw for draw in draws if draw is not None]
     axes = list(ax) if np.iterable(ax) else [ax]
@@ -175,13 +258,91 @@ def plot_result(result: Result | StackedResult, ax: Any = None) -> Any:
         number = len(draws) + 1
         size = (5.5 * number, 4.8)
         axes = _matplotlib("pyplot").subplots(1, number, figsize=size, layout="constrained")[1]
-    drawn = [draw(one) for draw, one in zip(draws, axes, strict=False)]
+    drawn = []
+    for draw, cost, one in zip(draws, costs, axes, strict=False):
+        draw(one)
+        drawn.append(one)
+        one.set_title(f"{one.get_title()}\ncost {cost}".lstrip())
     if len(axes) > len(draws):
-        course = axes[len(draws)]
-        drawn.append(plot_convergence(result.history, best_known=best_known, ax=course))
-        if isinstance(result, StackedResult):
-            drawn[-1].set_ylabel("mean of the best costs so far")
+        course = plot_convergence(result.history, best_known=best_known, ax=axes[len(draws)])
+        if best_known is None:
+            course.set_ylabel(what)
+        drawn.append(course)
     return np.array(drawn)
+
+
+def animate(
+    problem: Any,
+    runs: Sequence[Sequence[Any]],
+    *,
+    labels: Sequence[str] | None = None,
+    against: str = "step",
+    coords: Any = None,
+    num_frames: int = 60,
+) -> Any:
+    """Returns an animation of runs on one problem: their best solutions, and how costs fell.
+
+    A callback keeps what is shown: `callback=reports.append`. There is a frame for each moment at
+    which one of the runs became better or, of many, for some of them.
+
+    Args:
+      problem: with a picture of its solutions, as tours of cities, boards and graphs have one.
+      runs: the reports of each run.
+      labels: a name for each run.
+      against: `"step"`, or `"seconds"` of search.
+      coords: as in `Result.plot`.
+      num_frames: the most frames.
+
+    Returns:
+      A `matplotlib.animation.FuncAnimation`. `save("run.gif", "pillow")` writes it; in notebooks,
+      `IPython.display.HTML(animation.to_jshtml())` shows it.
+
+    Raises:
+      ValueError: if a run has no reports, or there is no picture.
+      ImportError: if matplotlib is not installed.
+
+    Example:
+      >>> import pathlib, tempfile, jaxopt_search as js
+      >>> problem, reports = js.nqueens(6), []
+      >>> search = js.min_conflicts(js.QueenSwap(), 0.1)
+      >>> limits = {"max_steps": 40, "chunk_steps": 5}
+      >>> result = js.solve(problem, search, 0, num_searches=1, callback=reports.append, **limits)
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "run.gif")
+      >>> animate(problem, [reports]).save(path, "pillow")
+      >>> path.read_bytes()[:3]
+      b'GIF'
+    """
+    runs = list(runs)
+    if not runs or not all(map(len, runs)):
+        raise ValueError("runs have no reports, expected callback=reports.append in each call")
+    picture: Any = functools.partial(_picture, problem, coords=coords)
+    if picture(runs[0][-1].x) is None:
+        raise ValueError(f"problem is a {type(problem).__name__}, expected one with a picture")
+    lines = []
+    for i, run in enumerate(runs):
+        pairs = itertools.pairwise(run)
+        better = [after for before, after in pairs if after.fun != before.fun]
+        runs[i] = [run[0], *better, run[-1]]
+        lines.append([Record(one.step, one.seconds, one.fun, one.acceptance) for one in runs[i]])
+    *pictures, course = detached_axes((3.2 * len(runs) + 4.4, 3.6), columns=len(runs) + 1, dpi=80)
+    plot_convergence(lines, labels=labels, against=against, ax=course)
+    when = [[getattr(line, against) for line in run] for run in lines]
+    moments = np.unique(np.concatenate(when))
+    picked = np.linspace(0, len(moments) - 1, min(max(num_frames, 2), len(moments)))
+    frames = moments[picked.astype(int)].tolist()
+    now = course.axvline(frames[0], color=_ink(course), linewidth=1)
+    names = [""] * len(runs) if labels is None else [f"{label}\n" for label in labels]
+
+    def draw(moment: float) -> None:
+        now.set_xdata([moment, moment])
+        for ax, run, times, name in zip(pictures, runs, when, names, strict=True):
+            report = run[max(bisect.bisect_right(times, moment) - 1, 0)]
+            ax.clear()
+            picture(report.x)(ax)
+            ax.set_title(f"{name}cost {cost_text(report.fun, report.gap)}")
+
+    animation = _matplotlib("animation").FuncAnimation
+    return animation(course.figure, draw, frames + frames[-1:] * _HELD, interval=150)
 
 
 def plot_convergence(
@@ -225,34 +386,49 @@ def plot_convergence(
             f"there are {len(names)} labels and {len(references)} best-known costs, expected"
             f" {len(runs)} of each"
         )
-    ax = _axes(ax)
-    for run, name, reference in zip(runs, names, references, strict=True):
+    ax, tops = _axes(ax), [0.0]
+    for number, (run, name, reference) in enumerate(zip(runs, names, references, strict=True)):
         history = run.history if isinstance(run, Result) else run
         best = np.array([record.best for record in history], float)
         if reference is not None:
             best = 100 * (best - reference) / abs(reference)
-        x = [getattr(record, against) for record in history]
-        marker = "." if len(x) == 1 else None  # a line of one point is not seen
-        ax.plot(x, best, drawstyle="steps-post", linewidth=1.5, label=name, marker=marker)
-    ax.set_xlabel("seconds" if against == "seconds" else "steps of each search")
+            tops.append(float(best[np.isfinite(best)].max(initial=0)))
+        # A later line is thinner, so that the one below is seen; points tell where there are few.
+        ax.plot(
+            [getattr(record, against) for record in history],
+            best,
+            color=_COLORS[number % len(_COLORS)],
+            drawstyle="steps-post",
+            label=name,
+            linestyle=("-", "--", ":")[number // len(_COLORS) % 3],
+            linewidth=1.5 + max(min(len(runs), 4) - 1 - number, 0),
+            marker="." if len(history) <= _MOST_POINTS else None,
+        )
+    ax.set_title("Course of the run" if len(runs) == 1 else f"Course of {len(runs)} runs")
+    ax.set_xlabel("seconds" if against == "seconds" else "steps")
     ax.set_ylabel("best cost so far")
     if best_known is not None:
         ax.set_ylabel("gap to the best known cost (%)")
-        ax.set_yscale("symlog", linthresh=1.0)
-        ax.set_ylim(bottom=-0.04)  # so that a line at 0 is seen
-        ax.yaxis.set_major_formatter("{x:g}")
+        if max(tops) > _MOST_PERCENT:
+            ax.set_yscale("symlog", linthresh=1.0)
+            ax.yaxis.set_major_formatter("{x:g}")
+            tops = [1.0]
+        ax.set_ylim(bottom=-0.04 * max(tops))  # so that a line at 0 is seen
     ax.grid(alpha=0.3)
     if labels is not None:
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="upper right")  # as costs fall
     return ax
 
 
-def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> Any:
+def detached_axes(
+    size: tuple[float, float] = (6.4, 4.8), columns: int = 1, dpi: float = 150
+) -> Any:
     """Returns axes on a new figure that pyplot does not know, for scripts that write files.
 
     Args:
       size: width and height in inches.
       columns: axes side by side; an array of them if there are several.
+      dpi: pixels per inch.
 
     Raises:
       ImportError: if matplotlib is not installed.
@@ -262,8 +438,27 @@ def detached_axes(size: tuple[float, float] = (6.4, 4.8), columns: int = 1) -> A
       >>> axes.shape, axes[0].figure.get_size_inches().tolist()
       ((2,), [8.0, 3.0])
     """
-    figure = _matplotlib("figure").Figure(figsize=size, dpi=150, layout="constrained")
+    figure = _matplotlib("figure").Figure(figsize=size, dpi=dpi, layout="constrained")
     return figure.subplots(1, columns)
+
+
+def _picture(problem: Any, solution: Any, coords: Any) -> Callable[[Any], Any] | None:
+    """Returns what draws a solution, at places if some are given; None if nothing does."""
+    if problem is None:  # of a result that was loaded
+        return None
+    return problem.picture(solution, **({} if coords is None else {"coords": coords}))
+
+
+def _titled(ax: Any, title: str) -> Any:
+    """Returns axes of a map, with a title and without ticks."""
+    ax.set_aspect("equal")
+    ax.set(title=title, xticks=[], yticks=[])
+    return ax
+
+
+def _ink(ax: Any) -> Any:
+    """Returns the color of text, which is light in a dark style."""
+    return ax.title.get_color()
 
 
 def _axes(ax: Any) -> Any:

@@ -147,13 +147,16 @@ class Result(NamedTuple):
         """The same as `x`, by the name that SciPy's `quadratic_assignment` has for it."""
         return self.x
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, coords: Any = None) -> Any:
         """Draws the solution, if there is a picture of its kind, and the course of the run.
 
-        Tours of cities with coordinates, assignments of a QAP, and queens have pictures.
+        Tours of cities with coordinates, assignments of a QAP, queens, colorings and cuts of graphs
+        have pictures, and what has a method `picture`, such as a problem of your own.
 
         Args:
           ax: matplotlib axes for the solution alone, or a sequence of two; None for a new figure.
+          coords: [n, 2] x and y of cities or vertices, where the problem has none: of a tour by a
+            matrix, or a graph.
 
         Returns:
           [1] or [2] of matplotlib's axes, those that were drawn on.
@@ -163,7 +166,25 @@ class Result(NamedTuple):
         """
         from jaxopt_search.results import plotting
 
-        return plotting.plot_result(self, ax)
+        return plotting.plot_result(self, ax, coords=coords)
+
+    def animate(self, reports: Any, **options: Any) -> Any:
+        """Returns an animation of the run: the best solution, and how its cost fell.
+
+        Args:
+          reports: what a callback kept of the run: `callback=reports.append`.
+          options: the other arguments of `plotting.animate`.
+
+        Returns:
+          A `matplotlib.animation.FuncAnimation`, for `save("run.gif", "pillow")`.
+
+        Raises:
+          ValueError: if there are no reports, or no picture of such solutions.
+          ImportError: if matplotlib is not installed.
+        """
+        from jaxopt_search.results import plotting
+
+        return plotting.animate(self.problem, [reports], **options)
 
     def __repr__(self) -> str:
         return _line(self, "fun", "gap", "success", "status", "nit", "x")
@@ -355,7 +376,7 @@ def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.10g}"
 
 
-def cost_text(value: float, gap: float | None) -> str:
+def cost_text(value: float, gap: float | None = None) -> str:
     """Returns a cost, with its gap where that is known."""
     above = "" if gap is None else f" ({gap:.3%} above the best known)"
     return _number(value) + above

@@ -44,10 +44,12 @@ from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover, Exchange, Problem, Search
 
 _MOST_SHARE = 0.5  # of the AB-cycles
+_NEVER_ALIKE = 2.0  # times as many searches as there are
 # Accepted moves per search and step below which searches are frozen, over this many steps; and the
 # share of the time that a reheating takes at least.
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
+_ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -77,6 +79,8 @@ class Recipe(NamedTuple):
       shares_left: over the number of generations left, the share of AB-cycles that a child takes,
         at most half: the more there are to come, the longer tours stay different, and the better
         they end.
+      first_round: steps for each city in the first of several rounds (`round_end`), which cool and
+        recombine by themselves; None for a single one.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
         its local optima then pass as an annealing's moves do.
     """
@@ -93,6 +97,7 @@ class Recipe(NamedTuple):
     check_every: int | None = None
     recombining: float = 0.5
     shares_left: float = 10.0
+    first_round: int | None = None
     is_iterated: bool = False
 
     @property
@@ -248,6 +253,7 @@ class Pace(NamedTuple):
       per_step: the share that each further step makes.
       every: steps between exchanges.
       share: how many of the AB-cycles that make a child shorter it takes (`Recombine`).
+      alike: the share of searches at which they restart (`Recombine`): 0 at the start of a round.
     """
 
     step: Any
@@ -255,6 +261,7 @@ class Pace(NamedTuple):
     per_step: Any
     every: Any
     share: Any = _MOST_SHARE
+    alike: Any = _NEVER_ALIKE
 
 
 def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
@@ -304,8 +311,10 @@ class Ingredients(NamedTuple):
         if not recipe.recombines:
             return search, Resample(every=every, schedule=schedule)
         assert self.crossover is not None
-        share = float32(pace.share)
-        return search, Recombine(every=every, share=share, alike=None, crossover=self.crossover)
+        share, alike = float32(pace.share), None
+        if recipe.first_round is not None:
+            alike = float32(pace.alike)
+        return search, Recombine(every=every, share=share, alike=alike, crossover=self.crossover)
 
 
 class Pacer:
@@ -340,6 +349,20 @@ class Pacer:
         """Continues at the pace of an earlier process."""
 
 
+def round_end(first: float, now: float, limit: float) -> float:
+    """Returns when the round ends that is under way, in seconds or steps.
+
+    Rounds end at `first`, four times that, sixteen times that, and so on, and the last one takes at
+    least half of the limit: what is found soon is found as soon under a long limit as under a short
+    one. Each but the first begins with a restart of all searches but one, which has the best
+    solution.
+    """
+    end = first
+    while end <= now:
+        end *= _ROUNDS_GROW
+    return end if 2 * end <= limit else limit
+
+
 def pacer_of(recipe: Recipe, n: int, timer: Timer) -> Pacer:
     """Returns the pacer for a limit on steps or, without one, for a limit on seconds.
 
@@ -349,38 +372,56 @@ def pacer_of(recipe: Recipe, n: int, timer: Timer) -> Pacer:
     if timer.max_steps is not None:
         return StepCount(recipe, n, timer.max_steps)
     assert timer.max_seconds is not None
-    return Clock(recipe, timer.max_seconds)
+    return Clock(recipe, n, timer.max_seconds)
 
 
 class StepCount(Pacer):
     """The pace of a run of this many steps, of which a search counts the first 2**31 - 1 only."""
 
     def __init__(self, recipe: Recipe, n: int, max_steps: int):
-        max_steps = min(max_steps, MAX_INT32)
-        per_step = 1 / max(recipe.cooled * max_steps, 1)
-        super().__init__(Pace(0, 0.0, per_step, recipe.cooling_every))
-        self._cooled_at = math.ceil(recipe.cooled * max_steps)
-        self._then = self.pace
-        if recipe.recombines:
-            every = _LOOKS * n if recipe.is_iterated else n
-            share = recipe.share((max_steps - self._cooled_at) / every)
-            self._then = Pace(self._cooled_at, 1.0, 0.0, every, share)
+        self._recipe, self._n, self._max_steps = recipe, n, min(max_steps, MAX_INT32)
+        super().__init__(self._pace_at(0))
+
+    def _round(self, step: int) -> tuple[int, int, int]:
+        """Returns the steps at which the round of a step begins, has cooled, and ends."""
+        begin, end = 0, self._max_steps
+        if self._recipe.first_round is not None:
+            first = self._recipe.first_round * self._n
+            end = int(round_end(first, begin, self._max_steps))
+            while end <= step and end < self._max_steps:
+                begin, end = end, int(round_end(first, end, self._max_steps))
+        return begin, begin + math.ceil(self._recipe.cooled * (end - begin)), end
+
+    def _pace_at(self, step: int) -> Pace:
+        (begin, cooled_at, end), recipe = self._round(step), self._recipe
+        if step < cooled_at or not recipe.recombines:
+            per_step = 1 / max(recipe.cooled * (end - begin), 1)
+            if 0 < step == begin:
+                return Pace(begin, 0.0, per_step, 1, alike=0.0)
+            return Pace(begin, 0.0, per_step, recipe.cooling_every)
+        every = _LOOKS * self._n if recipe.is_iterated else self._n
+        return Pace(cooled_at, 1.0, 0.0, every, recipe.share((end - cooled_at) / every))
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
-        if step < self._cooled_at or self.pace == self._then:
-            return False
-        self.pace = self._then
-        return True
+        before, self.pace = self.pace, self._pace_at(step)
+        return self.pace != before
 
     def steps_left(self, step: int) -> int | None:
-        return self._cooled_at - step if step < self._cooled_at else None
+        if self.pace.alike == 0:
+            return 1
+        _, *events = self._round(step)
+        left = [event - step for event in events if step < event < self._max_steps]
+        return min(left, default=None)
 
 
 class ClockNotes(NamedTuple):
     """Where a `Clock` stands, for JSON.
 
     Attributes:
+      began: seconds at the first step.
+      first: how many seconds the first round takes; 0 before that is known.
       cooled_by: seconds after which the searches have cooled.
+      ends: seconds at which the round ends.
       last: the step and the seconds at the end of the last chunk; None before the first.
       seconds_per_step: without recombinations.
       since: steps since the last recombination.
@@ -388,7 +429,10 @@ class ClockNotes(NamedTuple):
       until: the share of the cooling that is made; below 1 once searches were reheated.
     """
 
+    began: float = 0.0
+    first: float = 0.0
     cooled_by: float = 0.0
+    ends: float = 0.0
     last: tuple[int, float] | None = None
     seconds_per_step: float = 0.0
     since: int = 0
@@ -400,26 +444,47 @@ class ClockNotes(NamedTuple):
 class Clock(Pacer):
     """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
 
-    The first chunk makes no step. Once searches have cooled, what chunks take longer than their
-    steps did before is taken for recombinations. Searches that are resampled and freeze before are
-    reheated half the way, as often as that happens, and cool to where they froze.
+    The first chunk makes no step, and the ones after it tell how long the first round is. Once
+    searches have cooled, what chunks take longer than their steps did before is taken for
+    recombinations. Searches that are resampled and freeze before are reheated half the way, as
+    often as that happens, and cool to where they froze.
     """
 
-    def __init__(self, recipe: Recipe, max_seconds: float):
+    def __init__(self, recipe: Recipe, n: int, max_seconds: float):
         super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
-        self.recipe, self._max_seconds = recipe, max_seconds
+        self.recipe, self._n, self._max_seconds = recipe, n, max_seconds
         self._now, self._is_reheated = ClockNotes(), False
+
+    def _in_round(self, now: ClockNotes, seconds: float) -> ClockNotes:
+        """Returns the notes at the beginning of a round."""
+        ends = self._max_seconds
+        if now.first:
+            ends = now.began + round_end(now.first, seconds - now.began, ends - now.began)
+        cooled_by = seconds + _SAFETY * self.recipe.cooled * max(ends - seconds, 0.0)
+        return now._replace(ends=ends, cooled_by=cooled_by)
+
+    def _is_first_round(self) -> bool:
+        now = self._now
+        return now.last is None or not now.first or now.last[1] < now.began + now.first
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         before, pace, recipe = self._now.last, self.pace, self.recipe
         now = self._now = self._now._replace(last=(step, seconds))
         if before is None:
-            left = max(self._max_seconds - seconds, 0.0)
-            self._now = now._replace(cooled_by=seconds + _SAFETY * recipe.cooled * left)
+            self._now = self._in_round(now._replace(began=seconds), seconds)
             return False
         if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
+        if recipe.first_round is not None and self._is_first_round() and pace.done < 1:
+            first = recipe.first_round * self._n * took / made
+            now = self._in_round(now._replace(first=first), now.began)
+        elif now.ends <= seconds < self._max_seconds:
+            now = self._in_round(now, seconds)
+            self._now = now._replace(since=0, num_recombinations=0, recombining_seconds=0.0)
+            per_step = now.seconds_per_step / (now.cooled_by - seconds)
+            self.pace = Pace(min(step, MAX_INT32), 0.0, per_step, 1, alike=0.0)
+            return True
         done, until = min(now.until, pace.done + made * pace.per_step), now.until
         left = max(now.cooled_by - seconds, 0.0)
         is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
@@ -439,25 +504,36 @@ class Clock(Pacer):
 
         share, each = pace.share, now.seconds_per_step
         if done == 1 and recipe.recombines and each > 0:
-            every = pace.every
-            if every == MAX_INT32:
-                every = made
-            elif number:
+            every = 1  # the first one, by itself, tells what they cost
+            if number:
                 steps_each, part = spent / number / each, recipe.recombining
-                # Not much less: the next chunk is made as long as would have taken its time so far.
-                wanted = max(steps_each * (1 - part) / part, every / 2, 1)
-                every = int(min(wanted, MAX_INT32))
+                every = int(min(max(steps_each * (1 - part) / part, 1), MAX_INT32))
             generation = every * each + spent / max(number, 1)
-            share = recipe.share((self._max_seconds - seconds) / generation)
+            share = recipe.share((now.ends - seconds) / generation)
         else:
             every, each = recipe.cooling_every, took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
-        self._now = ClockNotes(now.cooled_by, now.last, each, since, number, spent, until)
+        counts = {"num_recombinations": number, "recombining_seconds": spent, "since": since}
+        self._now = now._replace(seconds_per_step=each, until=until, **counts)
         return True
 
     def steps_left(self, step: int) -> int | None:
-        """Returns 1 once searches are reheated, whose steps may be slow: else time tells."""
-        return 1 if self._is_reheated else None
+        """Returns the steps to the next event of a round that others follow: else time tells.
+
+        They are 1 to restart, for the first recombination, and once searches are reheated, whose
+        steps may be slow.
+        """
+        now, first_round = self._now, self.recipe.first_round
+        is_first = self.recipe.recombines and self.pace.done == 1 and not now.num_recombinations
+        if self._is_reheated or is_first or self.pace.alike == 0:
+            return 1
+        if first_round is not None and self._is_first_round():
+            return max(first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
+        if not 0 < now.ends < self._max_seconds:
+            return None
+        assert now.last is not None
+        event = now.cooled_by if self.pace.done < 1 else now.ends
+        return max(int((event - now.last[1]) / now.seconds_per_step), 1)
 
     def notes(self) -> dict[str, Any]:
         return self._now._asdict() | {"pace": self.pace}
@@ -540,10 +616,13 @@ def plan_annealing(
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
       settings: further arguments of `Run`.
     """
+    if ingredients.exchange is not None:
+        recipe = recipe._replace(first_round=None)
     if state is not None:
         coldest = ingredients.temperatures[1]
         ingredients = ingredients._replace(temperatures=(coldest, coldest))
-        recipe = recipe._replace(cooled=0.0) if recipe.recombines else recipe
+        if recipe.recombines:
+            recipe = recipe._replace(cooled=0.0, first_round=None)
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)

@@ -43,12 +43,12 @@ from jaxopt_search.solvers.anneal import (
 )
 from jaxopt_search.types import Exchange, Info, Search, Stream
 
-RECIPE = Recipe(hottest=0.27, coldest=0.07, num_searches=1, check_every=1)
+RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, check_every=1)
 """Of `solve_tsp` for large instances, with temperatures as in `regional_search`."""
-_LOOKS = 50
+_LOOKS = 100
 # Cities of a region: on a GPU the fewest, and the most that leave room for several in the shared
 # memory of a multiprocessor; as many regions as run at once, between these. On a CPU, one size.
-_FEWEST, _MOST, _REGIONS_AT_ONCE, _ON_CPU = 128, 1000, 1056, 256
+_FEWEST, _MOST, _REGIONS_AT_ONCE, _ON_CPU = 256, 1000, 1056, 256
 _LEAST = 8
 _NUM_CANDIDATES, _COUNTED = 5, 3
 _TIE = 4  # times as long as the longest edge counts a tie

@@ -60,6 +60,7 @@ _SYMMETRIC_TSP = Recipe(
     cooled=0.3,
     recombining=0.75,
     check_every=1000,
+    first_round=100,
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
@@ -90,7 +91,7 @@ _SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=None)
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, check_every=None, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
@@ -159,11 +160,15 @@ def solve_tsp(
 
     Each search kicks its tour, descends by 2-opt and Or-opt, and goes back unless the new tour
     passes, as a move does in annealing (`iterated_local_search`). It cools by itself for the first
-    part of the run: the first one from a good tour that is constructed on the host, so that no
+    part of a round: the first one from a good tour that is constructed on the host, so that no
     result is worse than that, and the others from random tours or, where the time is short, from
-    constructed ones. From then on it continues, again and again, from a child of its best tour and
-    another one's, by edge assembly (`edge_assembly`), and searches at the lowest temperature in
-    between. The longer the run still is, the less a child takes of the other tour.
+    constructed ones. From then on they continue, again and again, from a child of their best tour
+    and another one's, by edge assembly (`edge_assembly`), and search at the lowest temperature in
+    between. The longer the round still is, the less a child takes of the other tour.
+
+    The first round is short, and each further one ends after four times as long as the one before
+    it, or at the limit: so the time to a good tour hardly depends on the limit. At the start of a
+    round the first search keeps the best tour so far, and the others restart.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An

@@ -185,3 +185,20 @@ def test_what_comes_from_the_cache_is_not_kept_whole(tmp_path, counts):
         path.unlink()
     assert [keep_anew(8), keep_anew(8)] == [17, 17]  # now from the file
     assert len(files(tmp_path, ".program")) == counts["cache_hits"] == 1
+
+
+def test_nor_what_jax_has_loaded_before(tmp_path, counts):
+    """For shapes, say: JAX gives it again from memory, and tells of no hit."""
+    js.enable_compilation_cache(tmp_path)
+    assert keep_anew(9) == 19
+    for path in tmp_path.glob("*.program"):
+        path.unlink()
+    compiling._loaded.clear()
+    jax.clear_caches()
+    fn, array = compiling.jit(lambda x: x * 9 + 1), jax.device_put(np.float32(2))
+    shape = jax.ShapeDtypeStruct((), np.float32)
+    programs = [compiling.Program(fn, (one,), {}) for one in (shape, array)]
+    programs[0].temporaries()
+    assert counts["cache_hits"] == 1
+    assert programs[1].ready()(array) == 19
+    assert counts["cache_hits"] == 1 and not files(tmp_path, ".program")

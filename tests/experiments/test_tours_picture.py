@@ -1,4 +1,4 @@
-"""The script that draws the README's picture."""
+"""The script that makes the README's animation."""
 
 import pytest
 
@@ -7,8 +7,12 @@ from experiments import tours_picture
 pytest.importorskip("matplotlib")
 
 
-def test_tours_at_moments_of_a_run(tmp_path, capsys):
-    """Each moment has a tour, and they do not get longer."""
-    path = tmp_path / "images" / "tours.png"
-    assert tours_picture.main(["--cities", "9", "--picture", str(path)]) == 0
-    assert path.read_bytes().startswith(b"\x89PNG") and str(path) in capsys.readouterr().out
+def test_an_animation_of_many_searches(tmp_path, capsys):
+    """Of each search the best tour, which gets no longer; a frame for each moment."""
+    from PIL import Image
+
+    path = tmp_path / "images" / "tours.gif"
+    assert tours_picture.main(["--cities", "9", "--searches", "4", "--picture", str(path)]) == 0
+    assert str(path) in capsys.readouterr().out
+    with Image.open(path) as image:
+        assert image.format == "GIF" and image.is_animated

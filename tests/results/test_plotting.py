@@ -1,13 +1,16 @@
 """What is drawn is the tour and the history, on the axes given."""
 
 import functools
+import itertools
 import sys
 
+import jax.numpy as jnp
 import made
 import numpy as np
 import pytest
 
 import jaxopt_search as js
+from jaxopt_search.driver.results import Report
 from jaxopt_search.results import Record, plotting
 from jaxopt_search.solvers import stacked
 
@@ -84,9 +87,36 @@ def test_queens_stand_in_their_rows(n):
     """The first row is at the top; of many queens, squares are not drawn."""
     queens = np.roll(np.arange(n), 2)
     ax = plotting.plot_board(queens, plotting.detached_axes())
-    drawn = ax.collections[0].get_offsets() if n <= 100 else ax.lines[0].get_xydata()
+    drawn = ax.collections[0].get_offsets()
     np.testing.assert_array_equal(drawn, np.stack([queens, np.arange(n)], 1))
     assert ax.yaxis_inverted() and len(ax.images) == (n <= 100)
+
+
+def test_lines_join_queens_that_attack():
+    """On a diagonal, each to the next; all pairs are counted, as the cost does."""
+    queens = np.array([4, 1, 2, 3, 0, 5])
+    ax = plotting.plot_board(queens, plotting.detached_axes(), attacks=True)
+    lines = {frozenset(map(tuple, one)) for one in ax.collections[1].get_segments()}
+    down, up = [(1, 1), (2, 2), (3, 3), (5, 5)], [(0, 4), (2, 2), (4, 0)]
+    assert lines == {frozenset(pair) for way in (down, up) for pair in itertools.pairwise(way)}
+    cost = js.nqueens(6).cost(jnp.asarray(queens, jnp.int32))
+    assert f"{int(cost)} attacking" in ax.get_title()
+
+
+def test_a_graph_shows_which_edges_join_equal_values():
+    """At the places that are given, or on a circle where equal values are neighbors."""
+    edges, places = [[0, 1], [1, 2], [2, 3]], np.arange(8).reshape(4, 2)
+    ax = plotting.plot_graph(edges, [0, 0, 1, 0], plotting.detached_axes(), coords=places)
+    others, equal = (one.get_segments() for one in ax.collections[:2])
+    np.testing.assert_array_equal(others, places[edges[1:]])
+    np.testing.assert_array_equal(equal, places[edges[:1]])
+    ax = plotting.plot_graph(edges, [0, 1, 0, 1], plotting.detached_axes())
+    places = ax.collections[2].get_offsets()
+    assert np.linalg.norm(places[0] - places[2]) < 1.5 < np.linalg.norm(places[0] - places[1])
+    for bad in ({"edges": [[0, 4]]}, {"coords": [[0, 0]]}):
+        with pytest.raises(ValueError, match="expected"):
+            options = {"edges": edges, "values": [0, 0, 1, 0], "ax": plotting.detached_axes()}
+            plotting.plot_graph(**options | bad)
 
 
 @pytest.mark.parametrize("inches", [1.0, 8.0])
@@ -97,7 +127,7 @@ def test_queens_fit_into_their_squares(inches):
     canvas = agg.FigureCanvasAgg(ax.figure)
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[..., :3]
-    is_blue = (pixels == (31, 119, 180)).all(axis=-1)
+    is_blue = (pixels == (0, 114, 178)).all(axis=-1)
     square = ax.get_window_extent().width * ax.get_window_extent().height / 16
     assert 0.3 < is_blue.sum() / square / 4 < 0.45
 
@@ -106,6 +136,8 @@ PROBLEMS = {
     "tour": lambda: js.tsp_from_coords([[0, 0], [1, 0], [1, 1], [0, 1]]),
     "assignment": lambda: js.qap(np.arange(16).reshape(4, 4), np.ones((4, 4))).padded(6),
     "board": lambda: js.nqueens(4),
+    "coloring": lambda: js.graph_coloring([[0, 1], [2, 3]], 4, fixed=[[3, 1]], num_vertices=4),
+    "cut": lambda: js.max_cut(1, edges=[[0, 1], [1, 2], [2, 3]]),
     "no picture": lambda: js.tsp(np.arange(16).reshape(4, 4)),
 }
 
@@ -120,8 +152,66 @@ def test_a_result_draws_itself(name):
         return
     axes = result.plot(both)
     assert list(axes) == both and len(both[1].lines) == 1
+    assert both[0].get_title().endswith("\ncost 123,456 (1.250% above the best known)")
     only = plotting.detached_axes()
-    assert list(result.plot(only)) == [only] and only.lines + list(only.images)
+    assert list(result.plot(only)) == [only]
+    assert only.lines + list(only.images) + list(only.collections)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_cut_has_the_edges_of_its_graph(storage):
+    edges = np.array([[0, 1], [1, 2], [0, 4], [2, 3]])
+    problem = js.max_cut(1, edges=edges, num_vertices=5, storage=storage)
+    ax, places = plotting.detached_axes(), np.random.default_rng(0).random((5, 2))
+    problem.picture(np.array([0, 0, 1, 1, 0]), coords=places)(ax)
+    drawn = [one.ravel() for lines in ax.collections[:2] for one in lines.get_segments()]
+    expected = places[edges].reshape(4, 4)
+    np.testing.assert_array_equal(sorted(map(list, drawn)), sorted(map(list, expected)))
+
+
+def test_a_tour_by_a_matrix_is_drawn_at_places_that_are_given():
+    """So is a path, which is open."""
+    places, matrix = np.array([[0, 0], [3, 0], [3, 1], [0, 1]]), np.ones((4, 4))
+    ax = made.result(problem=js.tsp(matrix)).plot(plotting.detached_axes(), coords=places)[0]
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), places[[3, 0, 2, 1, 3]])
+    path = js.solve_tsp(matrix, start=0, end=3, max_steps=1)
+    ax = path.plot(plotting.detached_axes(), coords=places)[0]
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), places[path.x])
+
+
+def test_an_animation_shows_each_run_where_it_stands():
+    """At each moment, the best solution of every run by then; the last frame is the end."""
+    points = [[0, 0], [1, 0], [1, 1], [0, 1]]
+    problem, runs = js.tsp_from_coords(points), [[], []]
+    tours = [[0, 2, 1, 3], [0, 1, 2, 3]], [[0, 1, 3, 2]]
+    for run, times, own in zip(runs, ([0, 10], [5]), tours, strict=True):
+        for step, tour in zip(times, own, strict=True):
+            cost = float(problem.cost(jnp.array(tour)))
+            run.append(Report(step, step / 10, cost, np.array(tour), None, 0.5, 0, None))
+    found = plotting.animate(problem, runs, labels=["first", "second"])
+    seen = []
+    for moment in dict.fromkeys(found.new_saved_frame_seq()):
+        found._func(moment)
+        axes = found._fig.axes
+        drawn = [ax.lines[0].get_xydata()[:-1].tolist() for ax in axes[:2]]
+        seen.append((moment, *drawn, axes[2].lines[-1].get_xdata()[0]))
+        assert axes[0].get_title().startswith("first")
+    a, b, c = ([points[city] for city in tour] for tour in (*tours[0], *tours[1]))
+    assert seen == [(0, a, c, 0), (5, a, c, 5), (10, b, c, 10)]
+    found._draw_was_started = True  # it is not shown
+
+
+def test_a_result_is_animated_from_its_reports(tmp_path):
+    reports, path = [], tmp_path / "run.gif"
+    limits = {"max_steps": 40, "chunk_steps": 5}
+    search = js.tabu_search(js.Assign())
+    problem = js.max_cut(1, edges=[[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
+    result = js.solve(problem, search, 0, num_searches=1, callback=reports.append, **limits)
+    result.animate(reports, num_frames=2).save(path, "pillow")
+    assert path.read_bytes().startswith(b"GIF89a")
+    for shown, what in (([], "reports"), (reports[:1], "picture")):
+        with pytest.raises(ValueError, match=what):
+            made.result(problem=js.tsp(np.ones((4, 4)))).animate(shown)
 
 
 def test_several_instances_draw_three_solutions_and_their_course():
@@ -129,7 +219,7 @@ def test_several_instances_draw_three_solutions_and_their_course():
     points = np.random.default_rng(0).random((4, 3, 2))
     picture = functools.partial(stacked._tour_drawn, points)
     tours = list(np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 2, 1]]))
-    result = made.stacked(x=tours, picture=picture)
+    result = made.stacked(x=tours, fun=np.arange(4), picture=picture)
     axes = [plotting.detached_axes() for _ in range(4)]
     assert list(result.plot(axes)) == axes
     for ax, xy, tour in zip(axes[:3], points, result.x, strict=False):

@@ -64,7 +64,8 @@ class Machine:
         return status
 
     def next_steps(self, made, seconds):
-        return self.timer.next_steps(self.step, made, seconds, every=self.pacer.pace.every)
+        wanted = self.timer.next_steps(self.step, made, seconds, every=self.pacer.pace.every)
+        return min(wanted, self.pacer.steps_left(self.step) or wanted)
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ def test_a_cooling_ends_in_time_and_recombinations_take_their_share_of_the_rest(
 
 def test_a_clock_that_sees_no_cooling():
     """A run that begins cold makes a chunk of steps only: what others take longer shows by it."""
-    clock = Clock(RECOMBINED._replace(cooled=0.0), 20)
+    clock = Clock(RECOMBINED._replace(cooled=0.0), 100, 20)
     clock.note(0, 0.0)
     for step in range(50, 400, 50):
         clock.note(step, 0.01 * step)
@@ -160,14 +161,14 @@ def test_frozen_searches_are_reheated():
 
     The first step then tells what steps cost.
     """
-    clock, unfrozen = Clock(RESAMPLED, 100), Clock(RECOMBINED, 100)
+    clock, unfrozen = Clock(RESAMPLED, 100, 100), Clock(RECOMBINED, 100, 100)
     for second in range(61):
         for each in (clock, unfrozen):
             each.note(10_000 * second, second, 0.0 if second == 60 else 0.01)
     assert clock.pace.done == pytest.approx(0.3, abs=0.01) and clock.steps_left(600_000) == 1
     assert unfrozen.pace.done == 1 and unfrozen.steps_left(600_000) is None
     assert clock.note(600_001, 60.01, 0.0) and clock.steps_left(600_001) is None
-    recalled = Clock(RESAMPLED, 100)
+    recalled = Clock(RESAMPLED, 100, 100)
     recalled.recall(json.loads(json.dumps(clock.notes())))
     for second in range(61, 100):
         clock.note(10_000 * second, second, 0.01)
@@ -207,10 +208,10 @@ def test_a_run_of_steps_recombines_from_a_step_on():
 
 def test_a_clock_goes_on_where_it_was():
     """Its notes are JSON, and the rest of a run is what it would have been."""
-    unbroken = Clock(RECOMBINED, 20)
+    unbroken = Clock(RECOMBINED, 100, 20)
     for step in range(0, 400, 50):
         unbroken.note(step, 0.01 * step)
-    recalled = Clock(RECOMBINED, 20)
+    recalled = Clock(RECOMBINED, 100, 20)
     recalled.recall(json.loads(json.dumps(unbroken.notes())))
     assert recalled.notes() == unbroken.notes()
     assert recalled.pace == unbroken.pace and recalled.pace.done > 0.5
@@ -218,3 +219,39 @@ def test_a_clock_goes_on_where_it_was():
         changes = [clock.note(step, 0.01 * step) for clock in (unbroken, recalled)]
         assert changes[0] == changes[1] and recalled.pace == unbroken.pace
     assert recalled.pace.done == 1 and recalled.pace.every < MAX_INT32
+
+
+def test_what_is_found_soon_does_not_wait_for_a_long_limit(simulate):
+    """The first round is as long under any limit; each begins hot, by a restart, and ends cold."""
+    recipe = RECOMBINED._replace(first_round=50)  # steps for each of 100 cities
+    ends = {}
+    for max_seconds in (1, 20, 100):
+        chunks = simulate(recipe, max_seconds, (1e-5, 1e-4), start=0.0).chunks
+        restarts = [end for end, _, _, pace in chunks if pace.alike == 0]
+        assert all(pace.done == pace.every - 1 == 0 for *_, pace in chunks if pace.alike == 0)
+        ends[max_seconds] = restarts
+        for begin, end in itertools.pairwise([0.0, *restarts, max_seconds]):
+            inside = [chunk for chunk in chunks if begin < chunk[0] < end]
+            cooled = next(at for at, *_, pace in inside if pace.done == 1)
+            assert 0.2 < (cooled - begin) / (end - begin) < 0.6
+            assert sum(num_seconds for _, _, num_seconds, _ in inside) > 0
+        assert max_seconds - restarts[-1] >= max_seconds / 2 - 0.2
+    assert ends[1] == pytest.approx(ends[100][: len(ends[1])], rel=0.2)
+    assert ends[20] == pytest.approx(ends[100][: len(ends[20])], rel=0.2)
+    assert ends[1][0] == pytest.approx(100 * 50 * 1e-5, rel=0.3)
+
+
+def test_rounds_of_a_run_of_steps():
+    """They end after 50 steps for each of 10 cities, four times that, and at the limit."""
+    count = StepCount(RECOMBINED._replace(first_round=50), 10, 7000)
+    assert count.pace == Pace(0, 0.0, 1 / 150, MAX_INT32)
+    begins = []
+    for step in range(1, 7001):
+        if count.note(step, 0.0) and count.pace.alike == 0:
+            begins.append(step)
+            assert count.pace == Pace(step, 0.0, count.pace.per_step, 1, alike=0.0)
+            assert count.steps_left(step) == 1
+    assert begins == [500, 2000]
+    again = StepCount(RECOMBINED._replace(first_round=50), 10, 7000)
+    again.note(6000, 0.0)  # as a run that is resumed begins
+    assert again.pace == count.pace and count.pace.done == 1

@@ -8,6 +8,7 @@ coloring", Annals of Operations Research 63, 1996.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -105,6 +106,14 @@ class GraphColoring(FiniteProblem):
             return number
         vertex = lax.iota(jnp.int32, self.n)
         return number + jnp.sum(self.fixed[vertex, coloring], dtype=jnp.int32)
+
+    def picture(self, coloring: np.ndarray, coords: Any = None) -> Callable[[Any], Any]:
+        from jaxopt_search.results import plotting
+
+        first, second, weights = map(np.asarray, self.graph[1:4])
+        edges, given = np.stack([first, second], axis=1)[weights > 0], self.host.as_given
+        edges = edges if given is None else given.free[edges]
+        return functools.partial(plotting.plot_graph, edges, coloring, coords=coords)
 
     def tally(self, coloring: jax.Array) -> ColorCounts:
         """Returns the neighbors of each vertex by color; O(n k + edges)."""

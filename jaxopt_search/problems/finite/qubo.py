@@ -10,6 +10,7 @@ large 0-1 unconstrained quadratic optimisation problems", International Journal 
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
@@ -66,6 +67,10 @@ class Dense:
     """
 
     matrix: jax.Array
+
+    def pairs(self) -> np.ndarray:
+        """Returns the pairs of variables that have a coupling, [m, 2], on the host."""
+        return np.argwhere(np.triu(np.asarray(self.matrix)))
 
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
         """Returns [n], the sums of the couplings of each variable to those that are 1.
@@ -130,6 +135,13 @@ class Sparse:
 
     lists: NeighborLists
     values: jax.Array
+
+    def pairs(self) -> np.ndarray:
+        """Like `Dense.pairs`."""
+        starts, seconds = np.asarray(self.lists.starts), np.asarray(self.lists.neighbors)
+        firsts = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        pairs = np.stack([firsts, seconds[: len(firsts)]], axis=1)
+        return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
         """Like `Dense.sums`; neighbors are added one after the other, always in the same order."""
@@ -226,6 +238,12 @@ class QUBO(FiniteProblem):
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
         return self.device_units.in_full(self.device_cost(solution))
+
+    def picture(self, solution: np.ndarray, coords: Any = None) -> Callable[[Any], Any]:
+        from jaxopt_search.results import plotting
+
+        edges = self.couplings.pairs()
+        return functools.partial(plotting.plot_graph, edges, solution, coords=coords)
 
     def device_cost(self, solution: jax.Array) -> jax.Array:
         """Returns the cost in the device's units; mostly the same as `cost`.

@@ -82,7 +82,7 @@ class NQueens(padding.SizedProblem):
     def picture(self, queens: np.ndarray) -> Callable[[Any], Any]:
         from jaxopt_search.results import plotting
 
-        return functools.partial(plotting.plot_board, queens)
+        return functools.partial(plotting.plot_board, queens, attacks=True)
 
     def cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""

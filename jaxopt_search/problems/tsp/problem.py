@@ -131,11 +131,13 @@ class TSP(padding.SizedProblem):
         """Returns a lower bound of all lengths, of up to 1000 cities: see `lower_bounds`."""
         return lower_bounds.of_tsp(self)
 
-    def picture(self, tour: np.ndarray) -> Callable[[Any], Any] | None:
-        coords, given = self.host.coords, self.host.as_given
+    def picture(self, tour: np.ndarray, coords: Any = None) -> Callable[[Any], Any] | None:
+        given = self.host.as_given
         is_path = given is not None and given.is_path
-        if given is not None and (is_path or given.coords is not None):
-            coords = given.coords
+        if coords is None:
+            coords = self.host.coords
+            if given is not None and (is_path or given.coords is not None):
+                coords = given.coords
         if coords is None:
             return None
         from jaxopt_search.results import plotting
