@@ -53,7 +53,6 @@ from jaxopt_search.results import StackedResult as StackedResult
 from jaxopt_search.results import Status as Status
 from jaxopt_search.results import plotting as plotting
 from jaxopt_search.results import run_times as run_times
-from jaxopt_search.results.types import load_result as load_result
 from jaxopt_search.searches import *  # noqa: F403
 from jaxopt_search.searches.schedules import geometric as geometric
 from jaxopt_search.solvers.anneal import anneal as anneal

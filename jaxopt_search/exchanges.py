@@ -1,7 +1,7 @@
 """How searches learn from one another between steps.
 
 An exchange names for each search the donor whose solution it continues from; the engine moves the
-solutions, within a device and across (`engine.exchange`). A rule sees costs by global index only,
+solutions, within a device and across (`engine.loop`). A rule sees costs by global index only,
 so it does the same on any number of devices.
 """
 

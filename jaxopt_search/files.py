@@ -1,15 +1,25 @@
-"""Files that are there whole or not at all; folders that only their user can write to."""
+"""Files that are there whole or not at all, archives of arrays, and private folders."""
 
 import contextlib
+import errno
+import io
+import json
+import math
 import os
 import pathlib
-import re
 import secrets
 import stat
+import zipfile
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-_ABANDONED = 3600.0  # seconds in which nobody has written
+import numpy as np
+
+from jaxopt_search.errors import CheckpointError
+
+_HEADER = "header"
+_KINDS = "biufc"  # of NumPy's dtypes: numbers
+
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -26,14 +36,12 @@ def check_regular(path: str | os.PathLike) -> None:
 
 
 @contextlib.contextmanager
-def whole(path: pathlib.Path, is_new: bool = False) -> Iterator[BinaryIO]:
+def whole(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Opens a file that takes its name, and the place of an old one, only once all is written.
 
-    Args:
-      is_new: whether an old one is left as it is.
+    Its name survives a loss of power, too, where the system can do that.
 
     Raises:
-      FileExistsError: if there is an old one that is to be left.
       OSError: if it cannot be written; then nothing is left behind.
     """
     with beside(path) as (file, name):
@@ -41,23 +49,9 @@ def whole(path: pathlib.Path, is_new: bool = False) -> Iterator[BinaryIO]:
         file.flush()
         os.fsync(file.fileno())
         real = os.path.realpath(path)  # through a symbolic link
-        if is_new:
-            try:
-                os.link(name, real)
-                sync_folder(real)
-                return
-            except FileExistsError:
-                raise FileExistsError(f"{path} is there already") from None
-            except OSError:  # a file system without links
-                pass
         os.replace(name, real)
-        sync_folder(real)
-
-
-def sync_folder(path: str | os.PathLike) -> None:
-    """Has the name of a file survive a loss of power, where the system can do that."""
     with contextlib.suppress(OSError):
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        folder = os.open(os.path.dirname(real), os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
@@ -77,20 +71,87 @@ def beside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, str]]:
             os.unlink(name)
 
 
-def remove_abandoned(path: pathlib.Path) -> None:
-    """Removes the parts that killed processes have left beside a file, which was just written.
+# Archives: arrays in an `.npz`, with a header of JSON. Nothing in them is ever executed, and no
+# more memory is taken for one than it has bytes, whatever it says of its sizes.
 
-    That is parts of it to which nobody has written for an hour, by the clock of the file system. A
-    process that still writes to its part keeps it; one that slept for longer gets an `OSError` at
-    its end, and the file stays whole.
+
+def archive_path(path: Any, name: str = "path") -> pathlib.Path:
+    """Returns the path of such a file, wherever the process goes from here."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} is a {type(path).__name__}, expected a path that ends in .npz")
+    if not os.fspath(path).endswith(".npz"):
+        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path that ends in .npz")
+    if "\0" in os.fspath(path):
+        raise ValueError(f"{name} is {os.fspath(path)!r}, expected a path without NUL")
+    return pathlib.Path(path).absolute()
+
+
+def write_archive(
+    path: pathlib.Path, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Writes a file, whole or not at all.
+
+    Args:
+      header: for JSON; `format` and `schema` tell what is in the file.
+
+    Raises:
+      OSError: if that cannot be done.
     """
-    real = pathlib.Path(os.path.realpath(path))
-    part = re.compile(re.escape(real.name) + r"\.[0-9a-f]{8}\.part")
-    with contextlib.suppress(OSError):
-        now = real.stat().st_mtime
-        for one in real.parent.iterdir():
-            if part.fullmatch(one.name) and one.stat().st_mtime < now - _ABANDONED:
-                one.unlink()
+    words = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with whole(path) as file:
+        np.savez(file, allow_pickle=False, **{_HEADER: words}, **arrays)
+
+
+@contextlib.contextmanager
+def opened_archive(
+    path: pathlib.Path, kind: str, schema: int
+) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """Opens a file of a kind, and gives it and its header, for `array_of`.
+
+    What goes wrong while it is read is an error in one line.
+
+    Raises:
+      OSError: if the file cannot be read.
+    """
+    try:
+        check_regular(path)
+        with zipfile.ZipFile(path) as file:
+            members, most = file.infolist(), os.path.getsize(path)
+            if sum(one.file_size for one in members) > most:
+                raise ValueError("its parts are larger than the file")
+            header = json.loads(array_of(file, _HEADER).tobytes())
+            if header["format"] != kind or header["schema"] != schema:
+                found = header["format"], header["schema"]
+                raise ValueError(f"it is a {found[0]} of schema {found[1]}, expected {schema}")
+            yield file, header
+    except (CheckpointError, MemoryError):
+        raise
+    except Exception as cause:  # a torn file has many ways to fail
+        if isinstance(cause, OSError) and cause.errno not in (None, errno.EINVAL):
+            raise
+        reason = (str(cause) or type(cause).__name__).splitlines()[0]
+        raise CheckpointError(f"{path} holds no whole {kind} ({reason})") from None
+
+
+def array_of(archive: zipfile.ZipFile, name: str, like: Any = None) -> np.ndarray:
+    """Returns an array, after comparing what it says of its size with what is there."""
+    file = io.BytesIO(archive.read(f"{name}.npy"))  # which compares checksums
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError(f"{name} is no array of NumPy's format 1.0")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    rest = file.read()
+    if like is not None and dtype.kind == "V" and dtype.itemsize == like.dtype.itemsize:
+        dtype = like.dtype  # such as bfloat16, which NumPy does not know
+    elif dtype.kind not in _KINDS:
+        raise ValueError(f"{name} is {dtype}, expected numbers")
+    if like is not None and (shape, dtype) != (like.shape, like.dtype):
+        raise ValueError(f"{name} is {dtype} {shape}, expected {like.dtype} {like.shape}")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError(f"{name} is {dtype} {shape} and has {len(rest)} bytes")
+    return np.frombuffer(rest, dtype).reshape(shape, order="F" if is_fortran else "C").copy()
+
+
+# Folders that only their user can write to.
 
 
 def cache_folder() -> pathlib.Path:

@@ -35,6 +35,7 @@ is_well = js.doctor()
 # All settings are here: small ones for a CPU, larger ones for a GPU.
 
 # %%
+import pickle
 import tempfile
 
 import jax
@@ -173,13 +174,10 @@ plt.show()
 # %% [markdown]
 # ## Keep it
 #
-# A result is saved as `.npz`, or as `.json` for other programs, and loaded again. `history` has the
-# course of the run as arrays.
+# A result can be pickled. `history` has the course of the run as arrays.
 
 # %%
-with tempfile.TemporaryDirectory() as place:
-    result.save(f"{place}/tour.npz")
-    again = js.load_result(f"{place}/tour.npz")
+again = pickle.loads(pickle.dumps(result))
 course = again.history.arrays()
 print(repr(again))
 print({name: values[-1].item() for name, values in course.items()})

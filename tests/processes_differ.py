@@ -12,7 +12,7 @@ import numpy as np
 from processes_alike import POINTS, annealing, seen, solve, tour, tsp
 
 import jaxopt_search as js
-from jaxopt_search.command import files, flags, starts
+from jaxopt_search.command import main, starts
 from jaxopt_search.command import solve as command
 from jaxopt_search.driver.run import Run
 from jaxopt_search.engine import memory
@@ -117,11 +117,11 @@ def places_in_one(folder):
 
     def run(out, instance):
         words = ["solve", str(instance), "--coordinator", "joined", "--out", str(out)]
-        return refusal(lambda: command.run(flags.parser().parse_args(words)))
+        return refusal(lambda: command.run(main.parser().parse_args(words)))
 
     def agreed(out):
         with starts.agreed(argparse.Namespace(coordinator="joined")) as is_lead:
-            files.check_paths(out, None, "tsp", is_lead)
+            command.check_paths(out, None, "tsp", is_lead)
 
     instance = folder / "cities.csv"
     instance.write_text("\n".join(f"{x},{y}" for x, y in POINTS))

@@ -17,7 +17,7 @@ import jaxopt_search as js
 from jaxopt_search.checks import check_count
 from jaxopt_search.command import starts
 from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
-from jaxopt_search.datasets.readers import label_line, labels_of
+from jaxopt_search.datasets.readers import label_line, label_of
 from jaxopt_search.engine.devices import find_devices, is_cpu
 
 _STEPS = 2000  # for each city
@@ -89,7 +89,7 @@ def _opened(
             if line.endswith(b"\n"):  # the last one may be cut off
                 done, last, end = done + 1, line, end + len(line)
         if done:
-            (points,), _ = labels_of([last.decode("ascii", "replace")], f"{path}, its last line")
+            points, _ = label_of(last.decode("ascii", "replace"), f"{path}, its last line")
             if not np.array_equal(points, _points(cities, seed, done - 1, 1)[0]):
                 given = f"--cities {cities} --seed {seed}"
                 raise ValueError(f"--out {path}: line {done} is not of {given}")

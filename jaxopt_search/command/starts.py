@@ -31,7 +31,7 @@ def agreed(args: argparse.Namespace) -> Iterator[bool]:
     _join(args)
     import jax
 
-    from jaxopt_search.engine.processes import Team
+    from jaxopt_search.engine.devices import Team
 
     team = Team(tuple(jax.devices()))
     with team.same_call():

@@ -49,8 +49,6 @@ class EdgeAssembly(Crossover):
 
     candidates: jax.Array
 
-    compiles_apart = True
-
     def child(
         self, key: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:

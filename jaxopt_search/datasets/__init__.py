@@ -5,53 +5,12 @@
 asked for.
 """
 
-from jaxopt_search.datasets.generators import (
-    clustered_tsp,
-    grid_tsp,
-    mycielski_graph,
-    planted_qap,
-    planted_tsp,
-    queen_graph,
-    random_graph,
-    toroidal_grid,
-    uniform_qap,
-    uniform_tsp,
-)
+from jaxopt_search.datasets import generators, readers
+from jaxopt_search.datasets.generators import *  # noqa: F403
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
-from jaxopt_search.datasets.readers import (
-    load_atsp,
-    load_graph,
-    load_labels,
-    load_qaplib,
-    load_qaplib_solution,
-    load_tour,
-    load_tsplib,
-    orient,
-)
+from jaxopt_search.datasets.readers import *  # noqa: F403
 from jaxopt_search.datasets.registry import load, names
 
-__all__ = [
-    "GraphInstance",
-    "QAPInstance",
-    "TSPInstance",
-    "clustered_tsp",
-    "grid_tsp",
-    "load",
-    "load_atsp",
-    "load_graph",
-    "load_labels",
-    "load_qaplib",
-    "load_qaplib_solution",
-    "load_tour",
-    "load_tsplib",
-    "mycielski_graph",
-    "names",
-    "orient",
-    "planted_qap",
-    "planted_tsp",
-    "queen_graph",
-    "random_graph",
-    "toroidal_grid",
-    "uniform_qap",
-    "uniform_tsp",
-]
+__all__ = ["GraphInstance", "QAPInstance", "TSPInstance", "load", "names"]
+__all__ += generators.__all__
+__all__ += readers.__all__

@@ -13,6 +13,19 @@ import numpy as np
 from jaxopt_search.checks import check_count, check_share
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 
+__all__ = [
+    "clustered_tsp",
+    "grid_tsp",
+    "mycielski_graph",
+    "planted_qap",
+    "planted_tsp",
+    "queen_graph",
+    "random_graph",
+    "toroidal_grid",
+    "uniform_qap",
+    "uniform_tsp",
+]
+
 MAX_SIZE = 10**9
 """Largest extent of generated coordinates."""
 

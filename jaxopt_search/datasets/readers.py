@@ -12,7 +12,7 @@ import pathlib
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -22,6 +22,17 @@ from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
+
+__all__ = [
+    "load_atsp",
+    "load_graph",
+    "load_labels",
+    "load_qaplib",
+    "load_qaplib_solution",
+    "load_tour",
+    "load_tsplib",
+    "orient",
+]
 
 MAX_BYTES = 256 * 2**20
 
@@ -402,31 +413,20 @@ class _Tsplib:
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
         source, (start, stop) = self.source, self.section(section)
-        coordinates = np.empty((n + 1, 2), np.float64)  # by id; ids are 0..n-1 or 1..n
-        seen = np.full(n + 1, -1, np.int64)  # position of each id's line
-        last = start
+        places, last = dict[int, list[float]](), start
         for last, line in source.lines(start, stop):
             number, *place = line.split(None, 3)
             if not INTEGER.fullmatch(number) or len(place) != 2 or not all(map(_is_real, place)):
                 expected = "expected a node id and two numbers of at most 1e12 in magnitude"
                 raise source.error(last, f"{show(line.strip())} in {section}, {expected}")
-            node = int(number)
-            if not 0 <= node <= n:
-                raise source.error(last, f"node {node}, expected ids 1..{n} (DIMENSION is {n})")
-            if seen[node] >= 0:
-                first = source.line(seen[node])
-                message = f"node {node} appears twice (first in line {first}), expected it once"
-                raise source.error(last, message)
-            seen[node] = last
-            coordinates[node] = list(map(float, place))
-        missing = np.flatnonzero(seen < 0)
-        message = f"expected {n} nodes (DIMENSION is {n})"
-        if missing.size == 0:
-            raise source.error(last, f"{n + 1} nodes, 0..{n}, in {section}, {message}")
-        if missing.size > 1 or missing[0] not in (0, n):
-            node = missing[1] if missing[0] == 0 else missing[0]
-            raise source.error(last, f"node {node} is missing in {section}, {message}")
-        return np.delete(coordinates, missing[0], axis=0)
+            if (node := int(number)) in places:
+                raise source.error(last, f"node {node} appears twice, expected it once")
+            places[node] = list(map(float, place))
+        ids = sorted(places)
+        if ids not in (list(range(n)), list(range(1, n + 1))):
+            found = f"{len(ids)} nodes in {section}, {ids[:1]} to {ids[-1:]}"
+            raise source.error(last, f"{found}, expected 1..{n} (DIMENSION is {n}), each once")
+        return np.array([places[node] for node in ids], np.float64)
 
     def matrix(self, n: int, is_symmetric: bool = True) -> np.ndarray:
         """Returns the [n, n] matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
@@ -441,21 +441,13 @@ class _Tsplib:
         self._check_room(position, 2 * count - 1, what, count)
         numbers = self.source.numbers(start, stop, (count,), what, is_matrix=True)
         matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
-        if is_symmetric and is_full:
-            self._check_symmetric(start, matrix)
+        if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
+            i, j = differs[0]
+            message = f"FULL_MATRIX has {matrix[i, j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
+            message += f" ({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
+            raise self.source.error(start, message)
         np.fill_diagonal(matrix, 0)
         return matrix
-
-    def _check_symmetric(self, position: int, matrix: np.ndarray) -> None:
-        for i, row in enumerate(matrix):
-            differs = np.flatnonzero(row != matrix[:, i])
-            if differs.size:
-                j = int(differs[0])
-                message = (
-                    f"FULL_MATRIX has {row[j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
-                    f" ({j + 1}, {i + 1}), expected a symmetric matrix under TYPE TSP"
-                )
-                raise self.source.error(position, message)
 
 
 def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
@@ -715,16 +707,12 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     """
     check_regular(path)
     with open(path, encoding="ascii", errors="replace") as file:
-        return labels_of(file, os.fspath(path))
-
-
-def labels_of(lines: Iterable[str], name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Returns what `load_labels` does, of lines."""
-    pairs = [_label_of(line, f"{name}, line {at}") for at, line in enumerate(lines, start=1)]
+        pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
 
 
-def _label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the coordinates and the tour in a line; `where` it is, for errors."""
     given, word, order = line.partition(" output ")
     try:
         numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1

@@ -21,8 +21,6 @@ import hashlib
 import importlib.resources
 import os
 import pathlib
-import re
-import urllib.parse
 import warnings
 from typing import Any, NamedTuple
 
@@ -41,11 +39,8 @@ SOURCES = {
 }
 """Where the files of a collection are, at a fixed revision."""
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _SUFFIXES = {"tsplib": (".tsp",), "qaplib": (".dat", ".txt")}
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT = 30  # seconds without an answer
-_MOST_BYTES = 64 * 2**20  # of a file in the cache; the largest known file has less than 3 MiB
 
 
 class Entry(NamedTuple):
@@ -113,14 +108,11 @@ def find(name: str) -> Entry:
       ValueError: there is no such name; the message suggests close ones.
     """
     own = "(own files: load_tsplib(path), load_qaplib(path))"
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        expected = "letters, digits and _.- only, at most 40"
-        raise ValueError(f"name is {name!r:.60}, expected {expected} {own}")
     if name not in entries():
         lower = {known.lower(): known for known in entries()}
-        close = [lower[x] for x in difflib.get_close_matches(name.lower(), lower, n=3)]
+        close = [lower[x] for x in difflib.get_close_matches(str(name).lower(), lower, n=3)]
         hint = f"did you mean {', '.join(close)}?" if close else "expected one of names()"
-        raise ValueError(f"name is {name!r}, which is not in the registry; {hint} {own}")
+        raise ValueError(f"name is {name!r:.60}, which is not in the registry; {hint} {own}")
     return entries()[name]
 
 
@@ -130,7 +122,6 @@ def load(
     data_dir: str | os.PathLike | None = None,
     download: bool = False,
     cache_dir: str | os.PathLike | None = None,
-    base_url: str | None = None,
 ) -> TSPInstance | QAPInstance:
     """Returns a known instance, with its best known cost.
 
@@ -145,15 +136,14 @@ def load(
     Args:
       name: one of `names()`.
       data_dir: the data folder; by default the environment variable JAXOPT_SEARCH_DATA.
-      download: whether a file found nowhere may be downloaded, by pooch; it is asked for
-        over https, and must have the recorded SHA-256.
+      download: whether a file found nowhere may be downloaded, by pooch; it must have the recorded
+        SHA-256.
       cache_dir: where downloads are kept; by default `jaxopt_search` in XDG_CACHE_HOME or
         `~/.cache`.
-      base_url: a mirror of the collection; https, or http on this machine.
 
     Raises:
-      TypeError: a folder or an address is not a string or path.
-      ValueError: the name is not known, or a file lies outside its folder (a symbolic link).
+      TypeError: a folder is not a string or path.
+      ValueError: the name is not known.
       FileNotFoundError: the file is not there, and `download` is false.
       DownloadError: the download failed, or the file is not the recorded one.
       InstanceFormatError: the file breaks its format, or holds another instance than recorded.
@@ -166,16 +156,13 @@ def load(
         ...
       FileNotFoundError: no file for 'kroA100' found; pass data_dir=, ... or pass download=True
     """
-    for what, value in (("data_dir", data_dir), ("cache_dir", cache_dir)):
-        if not isinstance(value, str | os.PathLike | None):
-            raise TypeError(f"{what} is {value!r}, expected a path or None")
-    if not isinstance(base_url, str | None):
-        raise TypeError(f"base_url is {base_url!r}, expected an address or None")
     entry = find(name)
     cache = cache_folder() if cache_dir is None else pathlib.Path(cache_dir)
-    path = _find_file(entry, data_dir) or _find_cached(entry, cache)
+    path, cached = _find_file(entry, data_dir), cache / (name + _SUFFIXES[entry.collection][-1])
+    if path is None and cached.is_file() and _is_recorded(cached, entry.sha256):
+        path = cached
     if path is None and download:
-        path = _download(entry, cache, base_url)
+        path = _download(entry, cached)
     if path is None:
         raise FileNotFoundError(
             f"no file for {name!r} found; pass data_dir=, set {DATA_VARIABLE}, "
@@ -221,28 +208,8 @@ def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path
         for suffix in _SUFFIXES[entry.collection]:
             path = subfolder / f"{entry.name}{suffix}"
             if path.is_file():
-                _refuse_outside(path, folder)
                 return path
     return None
-
-
-def _find_cached(entry: Entry, cache: pathlib.Path) -> pathlib.Path | None:
-    """Returns the file of an earlier download if it is still the recorded one."""
-    path = _cached_path(entry, cache)
-    if path.is_file() and entry.sha256:
-        _refuse_outside(path, cache)
-        if path.stat().st_size <= _MOST_BYTES and _is_recorded(path, entry.sha256):
-            return path
-    return None
-
-
-def _refuse_outside(path: pathlib.Path, folder: pathlib.Path) -> None:
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"{path} is a link out of {folder}, expected a file in that folder")
-
-
-def _cached_path(entry: Entry, cache: pathlib.Path) -> pathlib.Path:
-    return cache / f"{entry.name}{_SUFFIXES[entry.collection][-1]}"
 
 
 def _is_recorded(path: pathlib.Path, sha256: str) -> bool:
@@ -252,47 +219,29 @@ def _is_recorded(path: pathlib.Path, sha256: str) -> bool:
     return sha256 in [each.hexdigest() for each in found]
 
 
-def _download(entry: Entry, cache: pathlib.Path, base_url: str | None) -> pathlib.Path:
-    """Downloads into the cache and returns the path. A file that is not the recorded one is
-    never left under its name."""
+def _download(entry: Entry, target: pathlib.Path) -> pathlib.Path:
+    """Downloads to a path and returns it. A file that is not the recorded one is not left there."""
     if not entry.path:
         raise DownloadError(
             f"{entry.name} cannot be downloaded (no public copy has the right numbers); "
             "put it in a folder and pass data_dir="
         )
     pooch = imported("pooch", "download=True needs pooch")
-    url = f"{(base_url or SOURCES[entry.collection]).rstrip('/')}/{entry.path}"
-    _check_url(url)
-    target = _cached_path(entry, cache)
-    by_hand = f"get {url} by hand, put it in a folder as {target.name} and pass data_dir="
+    url = f"{SOURCES[entry.collection]}/{entry.path}"
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        if target.is_symlink() or target.exists():
-            target.unlink()  # not the recorded file, or it would have been found
         pooch.retrieve(
             url,
             known_hash=f"sha256:{entry.sha256}",
             fname=target.name,
-            path=cache,
+            path=target.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
         )
     except OSError as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        by_hand = f"get {url} by hand, put it in a folder as {target.name} and pass data_dir="
         raise DownloadError(f"download of {entry.name} failed ({reason}); {by_hand}") from error
     except ValueError as error:  # pooch compares checksums and deletes the file
         raise DownloadError(
             f"{url} has another SHA-256 than recorded and was deleted, expected {entry.sha256}"
         ) from error
     return target
-
-
-def _check_url(url: str) -> None:
-    if not url.isprintable():
-        raise DownloadError(f"{url!r} is refused, expected an https address")
-    try:
-        parts = urllib.parse.urlsplit(url)
-    except ValueError as error:
-        raise DownloadError(f"{url} is refused ({error}), expected an https address") from error
-    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
-    if parts.scheme != "https" and not is_local:
-        raise DownloadError(f"{url} is refused, expected an https address")

@@ -21,20 +21,19 @@ import numpy as np
 
 from jaxopt_search.checks import check_number
 from jaxopt_search.driver.starts import leaves_by_path
+from jaxopt_search.engine.devices import ALONE, Team
 from jaxopt_search.engine.fingerprints import environment, fingerprint
-from jaxopt_search.engine.processes import ALONE, Team
 from jaxopt_search.errors import CheckpointError
-from jaxopt_search.files import beside, remove_abandoned
-from jaxopt_search.results import archives
+from jaxopt_search.files import archive_path, array_of, beside, opened_archive, write_archive
 
 DEFAULT_SECONDS = 60.0
 SHARE = 0.01  # of a run's time, at most, goes into checkpoints
 FORMAT, SCHEMA = "jaxopt_search checkpoint", 1
 _OWN_LOOP = "a loop of one's own"
 _COUNTS = {
-    "instance": "the numbers and the code of the problem count",
-    "configuration": "the search, the exchange, check_every, distinct and such count, by values and"
-    " code, and max_steps where it sets the pace",
+    "instance": "the numbers of the problem count, and its class",
+    "configuration": "the search, the exchange, check_every, distinct and such count, and max_steps"
+    " where it sets the pace",
 }
 
 
@@ -84,15 +83,14 @@ class Keeper:
     """
 
     def __init__(self, path: Any, every: float, resumed: pathlib.Path | None, team: Team = ALONE):
-        self.path = archives.checked_path(path, "checkpoint")
+        self.path = archive_path(path, "checkpoint")
         self._every = check_number("checkpoint_every", every, 0)
         self._last, self._took, self._has_failed = time.monotonic(), 0.0, False
         self._team = team
         if not team.is_lead:
             return
-        self._is_new = not self.path.exists()
         self._seen = _signature(self.path)
-        if not self._is_new and not (resumed is not None and self.path.samefile(resumed)):
+        if self._seen is not None and not (resumed is not None and self.path.samefile(resumed)):
             raise FileExistsError(
                 f"checkpoint {self.path} is there already; resume it or remove it"
             )
@@ -112,9 +110,9 @@ class Keeper:
         if self._team.is_lead:
             is_there = True
             try:
-                if not self._is_new and _signature(self.path) not in (self._seen, None):
+                if _signature(self.path) not in (self._seen, None):
                     raise FileExistsError(f"another run has written {self.path}")
-                write(self.path, identity, kept, self._is_new)
+                write(self.path, identity, kept)
                 self._has_failed = False
             except OSError as error:
                 if not self._has_failed:
@@ -123,7 +121,6 @@ class Keeper:
             finally:  # also after Ctrl-C it may be there
                 if is_there:
                     self._seen = _signature(self.path)
-                    self._is_new = self._seen is None
         self._team.told(0)  # all wait until it is there
         self._last = time.monotonic()
         self._took = self._last - began
@@ -140,12 +137,11 @@ def _signature(path: pathlib.Path) -> list[int] | None:
         return []
 
 
-def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) -> None:
+def write(path: pathlib.Path, identity: Identity, kept: Snapshot) -> None:
     """Writes a checkpoint, whole or not at all.
 
     Args:
       identity: of what the run is about.
-      is_new: whether there is no such file yet; one that has come since is not overwritten.
 
     Raises:
       OSError: if that cannot be done.
@@ -154,8 +150,7 @@ def write(path: pathlib.Path, identity: Identity, kept: Snapshot, is_new: bool) 
     header |= {"versions": environment(), "notes": kept.notes}
     found = _named("state", kept.state) | _named("best", kept.best)
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in found.items()}
-    archives.write(path, header, arrays, is_new=is_new)
-    remove_abandoned(path)
+    write_archive(path, header, arrays)
 
 
 def _named(name: str, tree: Any) -> dict[str, Any]:
@@ -176,18 +171,18 @@ def read(
       OSError: if the file cannot be read.
       CheckpointError: in one line, if it holds no whole checkpoint, or one of another run.
     """
-    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+    with opened_archive(path, FORMAT, SCHEMA) as (file, header):
         for name, own in identity._asdict().items():
             if header[name] != own:
                 raise CheckpointError(
-                    f"{path} is of {name} {header[name]}, expected {own}; {_COUNTS[name]}; code"
-                    f" counts as Python compiles it, which was {header['versions']['python']} there"
+                    f"{path} is of {name} {header[name]}, expected {own}; {_COUNTS[name]};"
+                    f" functions count as Python {header['versions']['python']} compiles them"
                 )
         shapes = shapes_of(header["notes"])
         state, best = (
             jax.tree.unflatten(
                 jax.tree.structure(shape),
-                [archives.array(file, path, leaf) for path, leaf in _named(name, shape).items()],
+                [array_of(file, path, leaf) for path, leaf in _named(name, shape).items()],
             )
             for name, shape in zip(("state", "best"), shapes, strict=True)
         )
@@ -226,7 +221,7 @@ def check_cost(noted: Any, exact: int | float) -> None:
 def note_in(path: pathlib.Path, name: str) -> Any:
     """Returns a note of a checkpoint by its name; None if there is none, or the file is bad."""
     try:
-        with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (_, header):
+        with opened_archive(path, FORMAT, SCHEMA) as (_, header):
             return header["notes"].get(name)
     except (OSError, CheckpointError):
         return None
@@ -264,8 +259,8 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
       >>> length == first.fun, sorted(tour.tolist())
       (True, [0, 1, 2, 3, 4])
     """
-    path = archives.checked_path(path)
-    with archives.opened(path, FORMAT, SCHEMA, CheckpointError) as (file, header):
+    path = archive_path(path)
+    with opened_archive(path, FORMAT, SCHEMA) as (file, header):
         fun = header["notes"].get("fun")
         if fun is None:
             raise CheckpointError(f"{path} is of no run, and has no best solution")
@@ -274,7 +269,7 @@ def load_best(path: str | os.PathLike) -> tuple[Any, Any]:
             raise ValueError("its cost is no number")
         names = [name.removesuffix(".npy") for name in file.namelist()]
         names = [name for name in names if name.startswith("best")]
-        leaves = [archives.array(file, name) for name in names]
+        leaves = [array_of(file, name) for name in names]
     return leaves[0] if names == ["best"] else leaves, fun
 
 
@@ -309,8 +304,8 @@ def save_checkpoint(path: str | os.PathLike, state: Any, *, of: Any = None) -> N
       (3, [0, 2, 4, 6])
     """
     numbers = jax.tree.map(np.asarray, _checked(state))
-    identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
-    write(path, identity, Snapshot(numbers, None, {}), False)
+    identity, path = Identity(fingerprint(of), _OWN_LOOP), archive_path(path)
+    write(path, identity, Snapshot(numbers, None, {}))
 
 
 def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> Any:
@@ -341,7 +336,7 @@ def load_checkpoint(path: str | os.PathLike, like: Any, *, of: Any = None) -> An
     shapes = jax.tree.map(
         lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf), _checked(like)
     )
-    identity, path = Identity(fingerprint(of), _OWN_LOOP), archives.checked_path(path)
+    identity, path = Identity(fingerprint(of), _OWN_LOOP), archive_path(path)
     return read(path, identity, lambda notes: (shapes, None)).state
 
 

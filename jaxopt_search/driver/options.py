@@ -9,10 +9,9 @@ from typing import Any
 
 from jaxopt_search.checks import MAX_INT32, MAX_STEPS, check_count, check_number
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.engine.devices import Devices, find_devices
-from jaxopt_search.engine.processes import ALONE, Team
+from jaxopt_search.engine.devices import ALONE, Devices, Team, find_devices
+from jaxopt_search.files import archive_path
 from jaxopt_search.results import Status
-from jaxopt_search.results.archives import checked_path
 
 DEFAULT_SECONDS = 10.0
 """Of the one-liners, where no limit is given."""
@@ -188,22 +187,18 @@ def resolve(
             kind = type(callback).__name__
             raise TypeError(f"callback is a {kind}, expected a function or None")
         history_size = check_count("history_size", history_size, 2, None)
-        path = None
+        path, keeper = None, None
         if resume is True:
             if checkpoint is None:
                 raise ValueError("resume is True without a checkpoint, expected a path")
-            path = checked_path(checkpoint, "checkpoint")
+            path = archive_path(checkpoint, "checkpoint")
+            path = path if path.exists() else None
         elif resume is not None and resume is not False:
-            path = checked_path(resume, "resume")
-        note(timer.max_steps, timer.max_seconds)
-        note(path is None, resume is True)  # who asks the lead
-    if resume is True and path is not None and not team.told(path.exists()):
-        path = None
-    with team.same_call() as note:
-        keeper = None
+            path = archive_path(resume, "resume")
         if checkpoint is not None:
             keeper = checkpoints.Keeper(checkpoint, checkpoint_every, path, team)
-        note(keeper is None, path is None, callback is None)
+        note(timer.max_steps, timer.max_seconds, resume is True, path is None)
+        note(keeper is None, callback is None)
     return RunOptions(
         timer=timer,
         team=team,

@@ -27,6 +27,7 @@ MESSAGES = {
     Status.INTERRUPTED: "interrupted",
     Status.EXHAUSTED: "there are no more",
 }
+_full_cost = jax.jit(cost_of)
 
 
 class Report(NamedTuple):
@@ -153,21 +154,11 @@ class Best:
         if self.host is not None:
             running = self.host.in_full(running)
         if isinstance(exact, int) and exact != running:
-            reason = (
-                "please report this bug, if delta and cost are not your own and the run does not"
-                " continue another one's state"
+            raise RuntimeError(
+                f"the running cost {running} is not the exact {exact}: a delta is not the change in"
+                " cost, the state is another run's, a search has risen beyond int32 (lower its"
+                " temperature), XLA computes a cost wrongly, or this is a bug: please report it"
             )
-            if self.host is None:
-                reason = (
-                    "delta is not the change in cost, the state is another run's, or XLA computes"
-                    " a cost wrongly on this device"
-                )
-            if self.host is not None and self.host.starts is not None:
-                reason = (
-                    "a search has risen to costs beyond int32; lower its temperature, or start no"
-                    " search at random"
-                )
-            raise RuntimeError(f"the running cost {running} is not the exact {exact}: {reason}")
         if math.isnan(self.fun) or (fun, exact) <= (self.fun, self._counted):
             own = solution if self.host is None else self.host.own(solution)
             self.x, self.fun, self._counted = jax.tree.map(np.array, own), fun, exact
@@ -243,8 +234,3 @@ class Best:
             if host.note:
                 parts.append(host.note)
         return "; ".join(parts)
-
-
-@jax.jit
-def _full_cost(problem: Problem, solution: Any) -> jax.Array:
-    return cost_of(problem, solution)

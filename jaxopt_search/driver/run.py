@@ -220,14 +220,8 @@ def check_steer(problem: Problem, search: Search, exchange: Exchange | None, aft
     contracts.check_part(after.search, Search, "the callback's search")
     if after.exchange is not None:
         contracts.check_part(after.exchange, Exchange)
-    try:
-        ours, theirs = (
-            starts.signature(starting.shape(problem, one, 1)) for one in (search, after.search)
-        )
-        has_same_states = ours == theirs
-    except Exception:  # the other one is not for this problem
-        has_same_states = False
-    if not has_same_states:
+    states = [starting.shape(problem, one, 1) for one in (search, after.search)]
+    if starts.signature(states[0]) != starts.signature(states[1]):
         kinds = [type(one).__name__ for one in (after.search, search)]
         raise TypeError(
             f"the callback's search is a {kinds[0]}, expected a {kinds[1]} with states of the"
@@ -345,7 +339,7 @@ class Run:
         self.key: random.Key | None = None
         self.starts: starts.Starts | None = None
         self._saved: Snapshot | None = None
-        self._own_identity: Identity | None = None
+        self._identity: Identity | None = None
         if options.resume is not None:
 
             def shapes_of(notes: dict[str, Any]) -> tuple[SavedRun, Any]:
@@ -360,9 +354,7 @@ class Run:
             self._saved = checkpoints.read(options.resume, self.identity(), shapes_of)
             state = self._saved.state.run
             num_searches = len(state.index)
-        elif state is not None:
-            starts.check_state(problem, search, state)
-        else:
+        elif state is None:
             self.key = random.as_key(key)
             if initial is None and original is not None and original.starts is not None:
                 build = functools.partial(original.starts, problem, num_searches)
@@ -445,17 +437,14 @@ class Run:
             recall(of_callback)
 
     def identity(self) -> Identity:
-        """As it was given; with the search and exchange that hold, where these are of other kinds.
+        """As it was given, or with a search and an exchange of other kinds, as it was steered.
 
         For a run continues with numbers that a callback has changed, which a checkpoint keeps, but
         static parts are the caller's to give.
         """
-        held, given = (self.search, self.exchange), self._given
-        if starts.signature(held) != starts.signature(given):
-            return checkpoints.identity_of(self.problem, *held, self.check_every)
-        if self._own_identity is None:
-            self._own_identity = checkpoints.identity_of(self.problem, *given, self.check_every)
-        return self._own_identity
+        if self._identity is None:
+            self._identity = checkpoints.identity_of(self.problem, *self._given, self.check_every)
+        return self._identity
 
     def snapshot(self) -> Snapshot:
         self.look()
@@ -618,6 +607,8 @@ class Run:
             return answer
         check_steer(self.problem, self.search, self.exchange, answer)
         self.search, self.exchange, self._ask_after = answer
+        if starts.signature(self._given) != starts.signature(answer[:2]):
+            self._given, self._identity = answer[:2], None
         return None
 
     def result(self, status: Status) -> Result:

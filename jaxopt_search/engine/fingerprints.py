@@ -1,17 +1,15 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportInvalidTypeForm=false, reportUnknownParameterType=false
-"""Digests that tell runs and programs apart: of values, code, and all else that counts.
+"""Digests that tell runs and programs apart: of values, names, and all else that counts.
 
-Two runs are the same if their parts have equal values and do the same; a compiled program also
+Two runs are the same if their parts are alike and have equal values; a compiled program also
 depends on the library's files, the versions and settings of JAX, and the machine.
 """
 
 import copyreg
-import dis
 import functools
 import hashlib
-import itertools
 import os
 import pathlib
 import platform
@@ -32,26 +30,18 @@ from jaxopt_search.pytrees import IgnoredByJit
 _DIGITS = 16
 _PACKAGE = pathlib.Path(__file__).parents[1]
 _TRUSTED = (_PACKAGE.name, "jax", "jaxlib", "numpy", "builtins")
-_STANDARD = os.path.dirname(os.__file__) + os.sep
 _PATHS = ("jax_compilation_cache_dir", "jax_dump_ir_to")  # settings that change no program
 _PLAIN = type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes
-_HELD = {  # attributes in which objects without other words keep functions and objects
-    types.MethodType: ("__func__", "__self__"),
-    staticmethod: ("__func__",),
-    classmethod: ("__func__",),
-    property: ("fget", "fset", "fdel"),
-    functools.cached_property: ("func",),
-}
 
 
 def fingerprint(*trees: Any) -> str:
-    """Returns a few hexadecimal digits that pytrees share which have equal values and do the same.
+    """Returns a few hexadecimal digits that pytrees share which are alike and have equal values.
 
-    Classes and functions of this library, JAX, NumPy and Python count by their names. All others
-    count by their code, as this version of Python compiles it, and by what that refers to: captured
-    values, defaults, attributes of classes, and global variables, whatever file and line they are
-    in. Other objects count by what `pickle` would keep of them. The host's part of a problem does
-    not count: its numbers are the device's.
+    Classes count by their names, and so do functions of this library, JAX, NumPy and Python; all
+    other functions by their code, defaults and captured values, whatever file and line they are in.
+    What code refers to besides, such as a global variable, does not count. Other objects count by
+    what `pickle` would keep of them. The host's part of a problem does not count: its numbers are
+    the device's.
 
     Args:
       trees: problems, searches, exchanges, numbers, None; on any device.
@@ -79,14 +69,12 @@ class _Words:
     """Describes static parts of pytrees.
 
     Args:
-      reads_code: whether functions and classes from elsewhere are described by their code; else
-        they are unknown.
+      takes_any_code: whether functions and classes may be from elsewhere; else they are unknown.
     """
 
-    def __init__(self, reads_code: bool = True) -> None:
-        self._reads_code = reads_code
-        self._done = dict[int, tuple[Any, str]]()  # by identity, which lasts while it is held here
-        self._open = dict[int, Any]()  # the parts being described, from the outside in
+    def __init__(self, takes_any_code: bool = True) -> None:
+        self._takes_any_code = takes_any_code
+        self._open = list[Any]()  # the parts being described, from the outside in
 
     def of_structure(self, structure: Any) -> Any:
         """Returns a `PyTreeDef` in words.
@@ -100,27 +88,23 @@ class _Words:
 
     def of_leaf(self, leaf: Any) -> Any:
         """Returns a leaf in words: an array, a number, or any other object."""
-        is_number = isinstance(leaf, int | float | complex)
-        return _words_of_array(np.asarray(leaf) if is_number else leaf) or self.of(leaf)
+        return self.of(np.asarray(leaf) if isinstance(leaf, int | float | complex) else leaf)
 
-    def of(self, part: Any) -> str:
-        """Returns a digest of a static part, or its words if there are few."""
+    def of(self, part: Any) -> Any:
+        """Returns a static part in words."""
         if type(part) in _PLAIN:
-            return repr((type(part).__name__, part))
+            return type(part).__name__, part
         if part is type(None):  # which is nowhere by its name
             return part.__name__
-        key = id(part)
-        if key in self._done:
-            return self._done[key][1]
-        if key in self._open:  # an object that holds itself
-            return f"{len(self._open) - list(self._open).index(key)} up"
-        self._open[key] = part
-        found = hashlib.sha256(repr(self._described(part)).encode()).hexdigest()
-        del self._open[key]
-        self._done[key] = part, found
+        places = [place for place, one in enumerate(self._open) if one is part]
+        if places:  # an object that holds itself
+            return f"{len(self._open) - places[0]} up"
+        self._open.append(part)
+        found = self._described(part)
+        self._open.pop()
         return found
 
-    def _all(self, parts: Iterable[Any]) -> list[str]:
+    def _all(self, parts: Iterable[Any]) -> list[Any]:
         return list(map(self.of, parts))
 
     def _described(self, part: Any) -> Any:
@@ -132,66 +116,27 @@ class _Words:
         if kind in (tuple, list):
             return kind.__name__, self._all(part)
         if kind in (set, frozenset):
-            return kind.__name__, sorted(self._all(part))
+            return kind.__name__, sorted(map(repr, self._all(part)))
         if kind in (dict, types.MappingProxyType):
-            return kind.__name__, sorted((self.of(key), self.of(part[key])) for key in part)
-        if kind in _HELD:
-            return kind.__name__, [self.of(getattr(part, name)) for name in _HELD[kind]]
+            return kind.__name__, sorted(map(repr, map(self._all, part.items())))
         if kind is types.CodeType:
-            return self._of_code(part)
-        is_code = isinstance(part, type | types.FunctionType)
-        if is_code and self._reads_code:
-            return self._of_class(part) if isinstance(part, type) else self._of_function(part)
-        if is_code or isinstance(part, types.ModuleType):
+            return part.co_code.hex(), part.co_names, part.co_varnames, self._all(part.co_consts)
+        if isinstance(part, types.FunctionType) and self._takes_any_code:
+            cells = [self._of_cell(cell) for cell in part.__closure__ or ()]
+            return self._all((part.__code__, part.__defaults__, part.__kwdefaults__)), cells
+        if isinstance(part, type) and self._takes_any_code:
+            return "class", part.__qualname__
+        if isinstance(part, type | types.FunctionType | types.ModuleType):
             raise self._unknown(part)
         if hasattr(part, "__wrapped__") and _place(kind):  # such as functions of `jit`
-            return self.of(kind), self.of(part.__wrapped__), self.of(_public(part))
+            return self.of(kind), self.of(part.__wrapped__)
         return self._of_object(kind, part)
 
-    def _of_code(self, code: types.CodeType) -> Any:
-        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-        code_itself = code.co_code.hex(), code.co_exceptiontable.hex(), code.co_names, counts
-        return *code_itself, code.co_varnames[: sum(counts[::2])], self._all(code.co_consts)
-
-    def _of_function(self, fn: types.FunctionType) -> Any:
-        codes, cells = [fn.__code__], list[str]()
-        for code in codes:  # and the code of the functions in it
-            codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-        names = set[str]().union(*(code.co_names for code in codes))
-        steps = itertools.chain(*map(dis.get_instructions, codes))
-        used = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-        values = [
-            (name, self._of_variable(fn.__globals__[name], names))
-            for name in sorted(used & fn.__globals__.keys())
-        ]
-        for cell in fn.__closure__ or ():
-            try:
-                cells.append(self._of_variable(cell.cell_contents, names))
-            except ValueError:  # a variable that has no value
-                cells.append("empty")
-        own = fn.__code__, fn.__defaults__, fn.__kwdefaults__, _public(fn)
-        return "function", self._all(own), cells, values
-
-    def _of_variable(self, value: Any, names: set[str], above: tuple[Any, ...] = ()) -> str:
-        """Returns a variable of a function in words; of a module, the members that it may use."""
-        if not self._reads_code or not isinstance(value, types.ModuleType) or _place(value):
-            return self.of(value)
-        if value in above:
-            return "above"
-        found = [
-            (name, self._of_variable(vars(value)[name], names, (*above, value)))
-            for name in sorted(names & vars(value).keys())
-        ]
-        return repr(found)
-
-    def _of_class(self, kind: type) -> Any:
-        members = {
-            name: member
-            for name, member in vars(kind).items()
-            if isinstance(member, (types.FunctionType, *_HELD)) or not name.startswith("__")
-        }
-        members.pop("_abc_impl", None)
-        return "class", kind.__name__, self._all((type(kind), kind.__bases__, members))
+    def _of_cell(self, cell: types.CellType) -> Any:
+        try:
+            return self.of(cell.cell_contents)
+        except ValueError:  # a variable that has no value
+            return "empty"
 
     def _of_object(self, kind: type, part: Any) -> Any:
         reduce = copyreg.dispatch_table.get(kind)
@@ -205,14 +150,10 @@ class _Words:
         return self._all((*reduced[:2], state, list(items or ()), list(pairs or ())))
 
     def _unknown(self, part: Any) -> _Unknown:
-        """Returns an error that names a part and the objects that hold it."""
+        """Returns an error that names a part and the functions and classes that hold it."""
         named = (type, types.FunctionType, types.ModuleType)
         names = [part.__name__ if isinstance(part, named) else f"a {type(part).__name__}"]
-        for one in list(self._open.values())[-2::-1]:
-            if isinstance(one, named):
-                names.append(one.__name__)
-            elif not _place(type(one)):
-                names.append(type(one).__name__)
+        names += [one.__name__ for one in self._open[-2::-1] if isinstance(one, named)]
         return _Unknown(" in ".join(names))
 
 
@@ -238,20 +179,13 @@ def _place(part: Any) -> str | None:
     module = sys.modules.get(name) if isinstance(name, str) else None
     if module is None or not isinstance(path, str):
         return None
-    top, file = name.partition(".")[0], getattr(module, "__file__", None) or ""
-    is_standard = file.startswith(_STANDARD) and "site-packages" not in file
-    is_standard |= name in sys.builtin_module_names
-    if top not in _TRUSTED and not (top in sys.stdlib_module_names and is_standard):
+    top = name.partition(".")[0]
+    if top not in _TRUSTED and top not in sys.stdlib_module_names:
         return None
     found = module
     for step in path.split(".") if path else ():
         found = getattr(found, step, None)
     return f"{name}:{path}" if found is part else None
-
-
-def _public(part: Any) -> dict[str, Any]:
-    """Returns attributes of a function or an object."""
-    return {name: value for name, value in vars(part).items() if not name.startswith("_")}
 
 
 def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
@@ -280,7 +214,7 @@ def of_parts(what: Any, structure: Any, kinds: tuple[Any, ...]) -> str | None:
 @functools.lru_cache(maxsize=1024)  # a run asks for the names of its programs again and again
 def _name(what: str, structure: Any, kinds: Any, *others: Any) -> str | None:
     try:
-        parts = _Words(reads_code=False).of_structure(structure)
+        parts = _Words(takes_any_code=False).of_structure(structure)
     except _Unknown:
         return None
     return hashlib.sha256(repr((what, parts, kinds, *others)).encode()).hexdigest()

@@ -20,9 +20,8 @@ import jax
 from jaxopt_search import contracts
 from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.engine import devices as on
-from jaxopt_search.engine import processes
 from jaxopt_search.engine.compile import Program
-from jaxopt_search.engine.processes import Team
+from jaxopt_search.engine.devices import Team
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.errors import is_about_memory
 
@@ -201,7 +200,7 @@ def free_bytes(device: jax.Device) -> float:
 
     A device of another process counts as one of this process's.
     """
-    if not processes.has(device):
+    if not on.has(device):
         device = jax.local_devices(backend=device.platform)[0]
     if on.is_cpu(device):
         available = _kilobytes(_PROC / "meminfo", "MemAvailable", math.inf)  # on Linux

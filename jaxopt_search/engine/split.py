@@ -19,11 +19,10 @@ from jax.sharding import Sharding
 
 from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import devices as on
-from jaxopt_search.engine import loop, outcome, processes, starting, stepping
+from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.compile import Jitted, Program
-from jaxopt_search.engine.devices import AXIS, split_leaf
+from jaxopt_search.engine.devices import AXIS, Team, split_leaf
 from jaxopt_search.engine.outcome import Outcome
-from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.state import Rules, RunState
 
 Tree = TypeVar("Tree")
@@ -103,7 +102,7 @@ class DeviceSplit:
     def compiles_ahead(self) -> bool:
         """Whether programs are there before they are called: not `pmap`'s of several processes."""
         is_off = getattr(jax.config, "jax_disable_jit", False)
-        return not is_off and (len(self.devices) == 1 or processes.are_alone())
+        return not is_off and (len(self.devices) == 1 or on.are_alone())
 
     def advance(
         self,

@@ -1,4 +1,4 @@
-"""What a run returns: results that can be read, drawn, saved and loaded."""
+"""What a run returns: results that can be read and drawn."""
 
 from jaxopt_search.results.types import (
     History,

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxopt_search.files import whole
-from jaxopt_search.results import archives
 
-_FORMAT, _SCHEMA = "jaxopt_search result", 1
-_LEFT_OUT = ("state", "problem", "search", "exchange", "picture")  # of classes of anyone's
 _WIDTH = 12  # of the names in a summary
 _SHOWN = 6  # entries of a solution, from its beginning
 _BOUNDED = 200  # entries of a solution up to which a summary computes a bound
@@ -106,8 +103,7 @@ class Result(NamedTuple):
       compile_seconds: seconds from the call of `solve` until the first step could be made.
       elapsed: seconds from the call to the end: `compile_seconds`, the search, and reading it out.
       env: versions, devices, and the implementation that ran.
-      problem: what was minimized; of the one-line solvers, with room for more (see `padding`). This
-        and the next two are None in a result that was loaded.
+      problem: what was minimized; of the one-line solvers, with room for more (see `padding`).
       search: the algorithm, as it was at the end.
       exchange: what searches learned from one another at the end, or None.
       is_maximum: whether the opposite of the problem's cost is given, which is as high as possible.
@@ -190,19 +186,6 @@ class Result(NamedTuple):
 
         return plotting.animate(self.problem, [reports], **options)
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the result to a file for `load_result`, whose name ends in `.npz`.
-
-        It does not hold `state`, `problem`, `search` and `exchange`, nor anything that is executed
-        when it is read. An old file of that name is replaced at once or not at all.
-
-        Raises:
-          ValueError: for another name.
-          TypeError: if the solution is not an array.
-          OSError: if it cannot be written.
-        """
-        _save(self, path)
-
     def __repr__(self) -> str:
         return _line(self, "fun", "gap", "success", "status", "nit", "x")
 
@@ -258,7 +241,7 @@ class StackedResult(NamedTuple):
       elapsed: as in `Result`.
       env: as in `Result`.
       picture: maps the number of an instance and a solution to what draws it on matplotlib's axes;
-        None in a result that was loaded.
+        None for none.
     """
 
     x: np.ndarray | list[np.ndarray]
@@ -289,10 +272,6 @@ class StackedResult(NamedTuple):
         from jaxopt_search.results import plotting
 
         return plotting.plot_result(self, ax)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """As `Result.save`; `picture` is left out, too."""
-        _save(self, path)
 
     def __repr__(self) -> str:
         return _line(self, "fun", "success", "status", "nit", "x")
@@ -360,10 +339,6 @@ class QueensResult(NamedTuple):
             raise ValueError("solutions has none, expected at least one to draw")
         return np.array([plotting.plot_board(self.solutions[0], ax)])
 
-    def save(self, path: str | os.PathLike) -> None:
-        """As `Result.save`."""
-        _save(self, path)
-
     def __repr__(self) -> str:
         return _line(self, "solutions", "success", "status", "num_found")
 
@@ -379,81 +354,6 @@ class QueensResult(NamedTuple):
                 ("first", _solution(self.solutions[0]) if number else None),
             ]
         )
-
-
-# Results in files.
-
-
-def _save(result: Any, path: str | os.PathLike) -> None:
-    kind = type(result).__name__
-    header: dict[str, Any] = {"format": _FORMAT, "schema": _SCHEMA, "kind": kind}
-    arrays: dict[str, np.ndarray] = {}
-    for name, value in result._asdict().items():
-        if name not in _LEFT_OUT:
-            header[name] = _plain(name, value, arrays)
-    archives.write(archives.checked_path(path), header, arrays, is_packed=True)
-
-
-def load_result(path: str | os.PathLike) -> Any:
-    """Returns a result that `save` wrote: a `Result`, a `StackedResult` or a `QueensResult`.
-
-    A `Result` comes back without its `state`, `problem`, `search` and `exchange`.
-
-    Raises:
-      OSError: if the file cannot be read.
-      ValueError: in one line, if it holds no result, or only a part of one; or is no regular file.
-
-    Example:
-      >>> import pathlib, tempfile, jaxopt_search as js
-      >>> result = js.solve_nqueens(7)
-      >>> path = pathlib.Path(tempfile.mkdtemp(), "queens.npz")
-      >>> result.save(path)
-      >>> js.load_result(path).solutions.shape
-      (1, 7)
-    """
-    path = archives.checked_path(path)
-    with archives.opened(path, _FORMAT, _SCHEMA, ValueError, is_packed=True) as (file, header):
-        kinds = Result, StackedResult, QueensResult
-        kind = {one.__name__: one for one in kinds}[header["kind"]]
-        fields = [name for name in kind._fields if name not in _LEFT_OUT]
-        values = {name: _value(name, header[name], file) for name in fields}
-    return kind._make(values.get(name) for name in kind._fields)
-
-
-def _plain(name: str, value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Returns a value for JSON; arrays are added to `arrays`, and their names are returned."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        arrays[name] = value
-        return {"array": name}
-    if isinstance(value, np.ndarray) and all(isinstance(one, int) for one in value.flat):
-        return {"integers": value.tolist()}  # beyond int64
-    if isinstance(value, list) and not isinstance(value, History):
-        return {"list": [_plain(f"{name}.{i}", one, arrays) for i, one in enumerate(value)]}
-    if isinstance(value, Status):
-        return value.name
-    is_plain = value is None or isinstance(value, bool | int | float | str | Hit | History)
-    if is_plain or name == "env":
-        return value
-    is_array = isinstance(value, np.ndarray)
-    kind = f"an array of dtype {value.dtype}" if is_array else f"a {type(value).__name__}"
-    raise TypeError(f"{name} is {kind}, expected an array of numbers")
-
-
-def _value(name: str, plain: Any, file: Any) -> Any:
-    """Returns what `_plain` stands for."""
-    if name == "status":
-        return Status[plain]
-    if name == "first_hit":
-        return plain and Hit(*plain)
-    if name == "history":
-        return History(Record(*line) for line in plain)
-    if name == "env" or not isinstance(plain, dict):
-        return plain
-    if "array" in plain:
-        return archives.array(file, plain["array"])
-    if "integers" in plain:
-        return np.array(plain["integers"], object)
-    return [_value("", one, file) for one in plain["list"]]
 
 
 # Results as text: one line, or a summary of about ten.

@@ -30,8 +30,8 @@ from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all, jit
 from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
-from jaxopt_search.engine.exchange import choose
 from jaxopt_search.engine.fingerprints import environment, fingerprint
+from jaxopt_search.engine.loop import choose
 from jaxopt_search.engine.split import AXES, DeviceSplit
 from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.interrupts import held_back

@@ -213,7 +213,7 @@ def check(heuristic: Any, problem: Any, states: Any, active: Any = None) -> None
     Types and their active variables are taken in the fixed order, with all hooks. Each variable is
     given every value that is not forbidden, and after each, all that are left are rated, as if they
     came next; one of the values stays. Of an independent type, all other active variables must then
-    have the weights that they had, and must be assigned to the same effect as before it.
+    have the weights that they had.
 
     Args:
       heuristic, problem, states, active: as in `generate`.
@@ -265,25 +265,18 @@ def _check_type(heuristic: Any, problem: Any, state: Any, active: jax.Array, whe
     weights = _check_state(heuristic, problem, state, is_active, where)
     while (is_left := _is_in(course.left, heuristic)).any():
         variable, ways = int(is_left.argmax()), []
-        choices = [np.flatnonzero(own).tolist() or [-1] for own in weights]
-        for number, value in enumerate(choices[variable]):
+        for value in np.flatnonzero(weights[variable]).tolist() or [-1]:
             after = _turn(heuristic, problem, course, np.int32(value))
             seen = is_active if is_independent else _is_in(after.left, heuristic)
             new = _check_state(heuristic, problem, after.state, seen, where)
             ways.append((after, new))
-            if is_independent:
-                values = np.asarray([own[number % len(own)] for own in choices], np.int32)
-                swapped = _order_matters(
-                    heuristic, problem, course.state, np.int32(variable), values
+            is_changed = is_independent & (new != weights).any(axis=1)
+            is_changed[variable] = False
+            for other in np.flatnonzero(is_changed):
+                raise ValueError(
+                    f"{type(heuristic).__name__} is declared independent, but possibility {value}"
+                    f" of variable {variable} changes the weights of variable {other} in {where}"
                 )
-                is_wrong = is_active & ((new != weights).any(axis=1) | np.asarray(swapped))
-                is_wrong[variable] = False
-                for other in np.flatnonzero(is_wrong):
-                    raise ValueError(
-                        f"{type(heuristic).__name__} is declared independent, but possibility"
-                        f" {value} of variable {variable} makes a difference to variable {other} in"
-                        f" {where}"
-                    )
         course, weights = ways[variable % len(ways)]
     return heuristics.hook(heuristic, "after_state", problem, course.state, jnp.bool_(True))
 
@@ -366,25 +359,6 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         return _Seen(jnp.asarray(number), weights, rated, changed, hooks_change)
 
     return jax.vmap(look_at)(lax.iota(jnp.int32, heuristic.num_variables))
-
-
-@jax.jit
-def _order_matters(
-    heuristic: Any, problem: Any, state: Any, variable: jax.Array, values: jax.Array
-) -> jax.Array:
-    """Returns whether it matters which of two variables comes first, [n] for each other one."""
-
-    def assign(state: Any, variable: jax.Array) -> Any:
-        value, name = values[variable], "could_not_assign"
-        possibility = jnp.maximum(value, 0)
-        state = heuristic.assign(problem, state, variable, possibility, value >= 0)
-        return heuristics.hook(heuristic, name, problem, state, variable, value < 0)
-
-    def both_ways(other: jax.Array) -> jax.Array:
-        first = assign(assign(state, variable), other)
-        return _differs(first, assign(assign(state, other), variable))
-
-    return jax.vmap(both_ways)(lax.iota(jnp.int32, heuristic.num_variables))
 
 
 def _differs(tree: Any, other: Any) -> jax.Array:

@@ -15,9 +15,8 @@ from jaxopt_search.backends.random import Key
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.engine import memory as room
 from jaxopt_search.engine import stepping
-from jaxopt_search.engine.devices import Devices, devices_of, find_devices, is_cpu
+from jaxopt_search.engine.devices import Devices, Team, devices_of, find_devices, is_cpu
 from jaxopt_search.engine.memory import num_bytes
-from jaxopt_search.engine.processes import Team
 from jaxopt_search.engine.split import split_up
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.successors import algorithm, checking, heuristics

@@ -68,10 +68,9 @@ class LocalHeuristic(abc.ABC):
     word, which is faster and changes nothing else.
     """
     independent: bool = False
-    """Whether no assignment of a variable of this type changes the weights of another one, and
-    their order does not matter. They may then be rated all at once, before the first is assigned,
-    so that there must be no `before_variable`, `after_variable` or `active_now`. `check` looks
-    whether it is so.
+    """Whether no assignment of a variable of this type changes the weights of another one. They may
+    then be rated all at once, before the first is assigned, so that there must be no
+    `before_variable`, `after_variable` or `active_now`. `check` looks whether it is so.
     """
     is_portable: bool = False
     """Whether all of its functions are portable; needed for the compiled loops of a CPU. For a

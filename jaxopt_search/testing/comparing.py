@@ -1,5 +1,6 @@
 """What the checks share: drawing, comparing, and saying what is wrong where."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,8 +22,6 @@ Meaning = Callable[[Any], Any]
 class Solutions(NamedTuple):
     """What is known of a problem's solutions.
 
-    In the checks below, `say` maps the indices of the first wrong place to the begin of a message.
-
     Attributes:
       problem: whose they are.
       some: such solutions, with one leading axis.
@@ -37,57 +36,31 @@ class Solutions(NamedTuple):
     meaning: Meaning | None = None
     tolerance: float | None = None
 
-    def are_in_space(self, solutions: Any) -> np.ndarray:
-        """Returns which solutions, with one leading axis, are some."""
-        number, space = len(jax.tree.leaves(solutions)[0]), self.problem.space
+    def are_in_space(self, solutions: Any, axes: int = 1) -> np.ndarray:
+        """Returns which solutions, with so many leading axes, are some."""
+        shape = jax.tree.leaves(solutions)[0].shape[:axes]
+        number, space = int(np.prod(shape)), self.problem.space
+        solutions = jax.tree.map(lambda leaf: leaf.reshape(number, *leaf.shape[axes:]), solutions)
         if self.is_solution is not None:
             ones = (jax.tree.map(lambda leaf, i=i: leaf[i], solutions) for i in range(number))
-            return np.array([bool(self.is_solution(one)) for one in ones], bool)
+            return np.array([bool(self.is_solution(one)) for one in ones], bool).reshape(shape)
         shapes, expected = (
             jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), tree)
             for tree in (solutions, self.some)
         )
         if space is None or shapes != expected:
-            return np.full(number, shapes == expected)
+            return np.full(shape, shapes == expected)
         x = np.asarray(solutions)
         if space == "vector":
-            return np.all((x >= 0) & (x < np.asarray(self.problem.domain_sizes)), axis=1)
-        return np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
+            found = np.all((x >= 0) & (x < np.asarray(self.problem.domain_sizes)), axis=1)
+        else:
+            found = np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
+        return found.reshape(shape)
 
     def meanings(self, solutions: Any) -> Any:
         """Returns what solutions mean, leaves that are NumPy arrays with the same leading axes."""
         solutions = jax.tree.map(np.asarray, solutions)
         return solutions if self.meaning is None else self.meaning(solutions)
-
-    def check_space(self, solutions: Any, say: Callable[..., str], axes: int = 1) -> None:
-        """Checks that solutions, with so many leading axes, are in their space."""
-        shape = jax.tree.leaves(solutions)[0].shape[:axes]
-        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[axes:]), solutions)
-        require(
-            self.are_in_space(flat).reshape(shape),
-            lambda *place: f"{say(*place)} is outside of its space: {at(solutions, *place)}",
-        )
-
-    def check_costs(
-        self,
-        found: Any,
-        expected: Any,
-        say: Callable[..., str],
-        scale: Any = None,
-        where: Any = True,
-    ) -> None:
-        """Checks that costs, or changes of costs of the size `scale`, agree where `where` holds."""
-        found, expected = np.asarray(found), np.asarray(expected)
-        scale = expected if scale is None else scale
-        with np.errstate(invalid="ignore"):
-            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-            if self.tolerance is not None:
-                largest = np.maximum(np.where(np.isfinite(scale), np.abs(scale), 1), 1)
-                same = same | (np.abs(found - expected) <= self.tolerance * largest)
-        require(
-            same | ~np.asarray(where),
-            lambda *place: f"{say(*place)} is {found[place]}, expected {expected[place]}",
-        )
 
     def differ(self, one: Any, other: Any, axes: int = 1) -> np.ndarray:
         """Returns which solutions mean something different, [...] bool with the leading axes."""
@@ -98,6 +71,59 @@ class Solutions(NamedTuple):
         """Returns something hashable for each solution, equal where they mean the same."""
         leaves = jax.tree.leaves(self.meanings(solutions))
         return [b"".join(part.tobytes() for part in one) for one in zip(*leaves, strict=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Laws:
+    """Checks of a part at many places at once, such as the steps of walks.
+
+    A law that fails is an error that names it, the first place where it fails, and what is there.
+
+    Attributes:
+      part: its name.
+      known: about the solutions.
+      axes: the names of the leading axes, by which places are told apart.
+      shown: pytrees with these axes, by name, of which a message shows what stands at its place.
+    """
+
+    part: str
+    known: Solutions
+    axes: tuple[str, ...]
+    shown: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+
+    def hold(self, holds: Any, law: str, **more: Any) -> None:
+        """Checks that truth values hold at all places; `more` is shown, too."""
+        holds = np.asarray(holds)
+        if holds.all():
+            return
+        place = tuple(map(int, np.argwhere(~holds)[0]))
+        words = [f"{axis} {number}" for axis, number in zip(self.axes, place, strict=True)]
+        words += [f"{name} {at(tree, *place)}" for name, tree in (self.shown | more).items()]
+        raise AssertionError(f"{self.part}.{law}: {', '.join(words)}")
+
+    def in_space(self, solutions: Any, law: str) -> None:
+        """Checks that solutions are some."""
+        found = self.known.are_in_space(solutions, len(self.axes))
+        self.hold(found, f"{law} is outside of its space", solution=solutions)
+
+    def same(self, tree: Any, other: Any, law: str, tolerance: float | None = None) -> None:
+        """Checks that pytrees are the same, as `same_leaves` tells."""
+        found = same_leaves(tree, other, tolerance, len(self.axes))
+        for path, leaf in jax.tree_util.tree_leaves_with_path(found):
+            self.hold(leaf, law, leaf=np.full(leaf.shape, jax.tree_util.keystr(path)))
+
+    def costs(
+        self, found: Any, expected: Any, law: str, scale: Any = None, where: Any = True, **more: Any
+    ) -> None:
+        """Checks that costs, or changes of costs of the size `scale`, agree where `where` holds."""
+        found, expected = np.asarray(found), np.asarray(expected)
+        scale = expected if scale is None else scale
+        with np.errstate(invalid="ignore"):
+            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+            if self.known.tolerance is not None:
+                largest = np.maximum(np.where(np.isfinite(scale), np.abs(scale), 1), 1)
+                same = same | (np.abs(found - expected) <= self.known.tolerance * largest)
+        self.hold(same | ~np.asarray(where), law, **more, found=found, expected=expected)
 
 
 def look_at(problem: Any, starts: Any, tolerance: float = 0.0, **known: Any) -> Solutions:
@@ -160,23 +186,6 @@ def same_leaves(tree: Any, other: Any, tolerance: float | None = None, axes: int
 
     chex.assert_trees_all_equal_structs(tree, other)
     return jax.tree.map(is_same, tree, other)
-
-
-def require(holds: Any, say: Callable[..., str]) -> None:
-    """Raises an error where `holds`, an array of truth values, does not: at the first place.
-
-    Args:
-      say: maps the place's indices to what is wrong there.
-    """
-    holds = np.asarray(holds)
-    if not holds.all():
-        raise AssertionError(say(*map(int, np.argwhere(~holds)[0])))
-
-
-def require_leaves(holds: Any, say: Callable[..., str]) -> None:
-    """Like `require`, of pytrees of truth values: `say` gets the name of a leaf, then indices."""
-    for path, leaf in jax.tree_util.tree_leaves_with_path(holds):
-        require(leaf, functools.partial(say, jax.tree_util.keystr(path)))
 
 
 def at(tree: Any, *place: int) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxopt_search import successors
 from jaxopt_search.backends import random
 from jaxopt_search.testing import comparing
-from jaxopt_search.testing.comparing import require
+from jaxopt_search.testing.comparing import Laws
 from jaxopt_search.types import null_delta
 
 _PADDING = 3
@@ -118,17 +118,13 @@ def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> Non
     )
     if donors.shape != (num,) or donors.dtype != np.int32:
         raise AssertionError(f"{name}.donors: {donors.dtype}{list(donors.shape)}, not int32[{num}]")
-    require(
-        (donors >= -1) & (donors < num),
-        lambda i: f"{name}.donors: search {i} of {num} continues from {donors[i]}, costs {costs}",
-    )
-    require(
-        donors == padded[:num],
-        lambda i: (
-            f"{name}.donors: search {i} continues from {donors[i]}, but with {_PADDING} more of"
-            f" padding from {padded[i]}, costs {costs}"
-        ),
-    )
+    for search in range(num):
+        own, with_padding = donors[search], padded[search]
+        if not -1 <= own < num or own != with_padding:
+            raise AssertionError(
+                f"{name}.donors: search {search} of {num} continues from {own}, with padding from"
+                f" {with_padding}, costs {costs}"
+            )
     if restarts is not None and (np.shape(restarts) != () or restarts != padded_restarts):
         raise AssertionError(
             f"{name}.starts_anew: {restarts}, with padding {padded_restarts}, expected one bool"
@@ -144,16 +140,11 @@ def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed:
     words = tuple(np.random.default_rng(seed).integers(0, 2**32, (2, 16), np.uint32))
 
     children = jax.device_get(make_all(words, problem, own, given))
-    known.check_space(
-        children,
-        lambda i: f"{name}: the child of {comparing.at(own, i)} and {comparing.at(given, i)}",
-    )
+    Laws(name, known, ("pair",), {"own": own, "given": given}).in_space(children, "child: it")
     one = comparing.of_first((words, own, given))
-    alone = make_one(one[0], problem, *one[1:])
-    comparing.require_leaves(
-        comparing.same_leaves(jax.device_get(alone), comparing.of_first(children)),
-        lambda leaf: f"{name}: a child by itself is another one than among others",
-    )
+    alone = jax.device_get(make_one(one[0], problem, *one[1:]))
+    law = "child: by itself it is another one than among others"
+    Laws(name, known, ()).same(alone, comparing.of_first(children), law)
 
 
 def check_heuristic(

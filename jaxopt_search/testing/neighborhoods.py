@@ -11,12 +11,7 @@ from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood, is_enumerable
 from jaxopt_search.searches import hill_climbing, simulated_annealing
 from jaxopt_search.testing import comparing
-from jaxopt_search.testing.comparing import (
-    Meaning,
-    Solutions,
-    check_implementations,
-    require,
-)
+from jaxopt_search.testing.comparing import Laws, Meaning, Solutions, check_implementations
 from jaxopt_search.types import null_delta
 
 _MOST_ENTRIES = 1024
@@ -86,7 +81,7 @@ def check_neighborhood(
     flat = tuple(word.ravel() for word in words)
     first, last = (jax.tree.map(lambda leaf, i=i: leaf[0, i], path) for i in (0, -1))
     for representation in (first, last) if is_enumerable(hood) else (first,):
-        proposed = _check_lanes(hood, problem, representation, flat)
+        proposed = _check_lanes(hood, problem, known, representation, flat)
         if is_enumerable(hood):
             _check_table(hood, problem, known, representation, proposed, has_all_moves)
     if implementations:
@@ -143,59 +138,36 @@ def _check_walks(
         for cut in (0, slice(None, -1), slice(1, None))
     )
     (_, told, *_), (here, earlier, _, was, _), (left, later, known_costs, now, made) = cuts
-
-    def where(walk: int, step: int) -> str:
-        return f"step {step} of walk {walk}, move {comparing.at(moves, walk, step)}"
-
-    known.check_space(starts, lambda i: f"problem.init: start {i}")
-    require(
+    begin = Laws(name, known, ("start",))
+    begin.in_space(starts, "init: what problem.init returns")
+    begin.hold(
         ~known.differ(starts, told),
-        lambda i: (
-            f"{name}.solution: of start {i}, {comparing.at(starts, i)}, `init`, `snapshot` and"
-            f" `solution` make {comparing.at(told, i)}"
-        ),
+        "solution: `init`, `snapshot` and `solution` make another one",
+        given=starts,
+        made=told,
     )
     if deltas.dtype != now.dtype:
         raise AssertionError(f"{name}.delta is {deltas.dtype}, but costs are {now.dtype}")
     scale = np.maximum(np.abs(was), np.abs(now))
     with np.errstate(invalid="ignore", over="ignore"):  # integers may wrap
         change = np.where(now == was, np.zeros_like(now), now - was)
-    known.check_costs(
-        np.where(is_real, deltas, np.zeros_like(deltas)),
-        change,
-        lambda *place: (
-            f"{name}.delta: {where(*place)}: the cost goes from {was[place]} to {now[place]},"
-            " and the delta"
-        ),
-        scale,
-    )
+    own = np.where(is_real, deltas, np.zeros_like(deltas))
+    laws, cost = Laws(name, known, ("walk", "step"), {"move": moves}), {"from": was, "to": now}
+    laws.costs(own, change, "delta is not the change of the cost", scale, **cost)
     if known_costs is not None:
-        known.check_costs(
-            known_costs, now, lambda *place: f"{name}.known_cost: {where(*place)}: it", scale
-        )
-    comparing.require_leaves(
-        comparing.same_leaves(rejected, here, axes=2),
-        lambda leaf, *place: f"{name}.commit: {where(*place)}: rejected, it changes {leaf or 'it'}",
-    )
-    known.check_space(later, lambda *place: f"{name}.commit: {where(*place)}: it", axes=2)
-    require(
+        laws.costs(known_costs, now, "known_cost is not the cost", scale)
+    laws.same(rejected, here, "commit: a rejected move changes something")
+    laws.in_space(later, "commit: the new solution")
+    laws.hold(
         known.differ(later, earlier, axes=2) | ~is_real,
-        lambda *place: (
-            f"{name}.commit: {where(*place)}: accepted, it changes nothing; price such a move with"
-            " types.null_delta"
-        ),
+        "commit: an accepted move changes nothing; price such a move with types.null_delta",
     )
     if not is_real.any():
         raise AssertionError(f"{name}.propose: none of {is_real.size} proposed moves is real")
     if has_one:
-        comparing.require_leaves(
-            comparing.same_leaves(left, made, known.tolerance, axes=2),
-            lambda leaf, *place: (
-                f"{name}.commit: {where(*place)}: it leaves another {leaf or 'representation'} than"
-                " `init` makes of the solution. If a solution may have several representations,"
-                " pass has_one_representation=False"
-            ),
-        )
+        advice = "If there are several of a solution, pass has_one_representation=False"
+        law = f"commit leaves another representation than `init` makes. {advice}"
+        laws.same(left, made, law, known.tolerance)
     return path[0], path[3]
 
 
@@ -215,19 +187,16 @@ def _proposed(hood: Any, problem: Any, representation: Any, words: tuple[jax.Arr
     return price(words), one_by_one, jax.vmap(end)(one_by_one[0])
 
 
-def _check_lanes(hood: Any, problem: Any, representation: Any, words: Any) -> Any:
+def _check_lanes(hood: Any, problem: Any, known: Solutions, representation: Any, words: Any) -> Any:
     """Checks that M moves at once are those that are made of the same words one by one.
 
     Returns these, their deltas, and the solutions after them.
     """
     at_once, one_by_one, ends = jax.device_get(_proposed(hood, problem, representation, words))
-    comparing.require_leaves(
-        comparing.same_leaves(at_once, one_by_one, axes=1),
-        lambda leaf, lane: (
-            f"{comparing.name_of(hood)}.propose and delta: lane {lane} of {words[0].size} gives"
-            f" {comparing.at(at_once, lane)}, by itself {comparing.at(one_by_one, lane)}"
-        ),
-    )
+    shown = {"gives": at_once, "by itself": one_by_one}
+    laws = Laws(comparing.name_of(hood), known, ("lane",), shown)
+    law = f"propose and delta: {words[0].size} moves at once differ from one by one"
+    laws.same(at_once, one_by_one, law)
     return *one_by_one, ends
 
 
@@ -288,32 +257,20 @@ def _check_table(
         )
     found = jax.device_get(_entries(hood, problem, representation))
     number, is_wanted, shown, moves, deltas, change, solutions, undone = found
-    require(
-        (number == np.arange(rows * columns)) | ~is_wanted,
-        lambda i: f"{name}.first: rank sees entry {i}, returned is another",
-    )
-    is_real = is_wanted & (shown != null_delta(shown.dtype))
     # Small differences of large, rounded costs.
     wider = known._replace(tolerance=None if known.tolerance is None else 100 * known.tolerance)
+    laws = Laws(name, wider, ("entry",), {"move": moves})
+    is_found = (number == np.arange(rows * columns)) | ~is_wanted
+    laws.hold(is_found, "first returns another entry than `rank` has seen", returned=number)
+    is_real = is_wanted & (shown != null_delta(shown.dtype))
     for delta, what in ((shown, "first"), (deltas, "delta")):
-        wider.check_costs(
-            delta,
-            change,
-            lambda i, what=what: (
-                f"{name}.{what}: of entry {i}, move {comparing.at(moves, i)}, the delta"
-            ),
-            where=is_real,
-        )
+        laws.costs(delta, change, f"{what}: the delta is not the change", where=is_real)
     if not undone:
         raise AssertionError(f"{name}.undone names no entry, expected one or more")
     for row, column in undone:
-        require(
-            ((row >= 0) & (row < rows) & (column >= 0) & (column < columns)) | ~is_real,
-            lambda i, row=row, column=column: (
-                f"{name}.undone: of entry {i} it is ({row[i]}, {column[i]}), outside of the"
-                f" table of {rows} x {columns}"
-            ),
-        )
+        is_inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+        outside = f"undone is outside of the table of {rows} x {columns}"
+        laws.hold(is_inside | ~is_real, outside, row=row, column=column)
     other = np.random.default_rng(0).permutation(rows * columns).astype(np.int32)
     firsts = jax.device_get(_firsts(hood, problem, representation, other.reshape(rows, columns)))
     ranks = np.arange(rows * columns), np.where(is_real, shown, null_delta(shown.dtype))
@@ -336,7 +293,6 @@ def _check_table(
             " others. If some solutions lack some moves, pass has_all_moves=False"
         )
     move, delta, ends = proposed
-    require(
-        [end in there for end in known.as_set(ends)] | (delta == null_delta(delta.dtype)),
-        lambda i: f"{name}.propose: move {comparing.at(move, i)} stands nowhere in the table",
-    )
+    is_there = [end in there for end in known.as_set(ends)] | (delta == null_delta(delta.dtype))
+    at_random = Laws(name, known, ("word",), {"move": move})
+    at_random.hold(is_there, "propose: a move that stands nowhere in the table")

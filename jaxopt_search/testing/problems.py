@@ -12,6 +12,7 @@ from jaxopt_search.backends import memory, rows
 from jaxopt_search.backends.costs import cost_of, no_nan
 from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
 from jaxopt_search.testing import comparing
+from jaxopt_search.testing.comparing import Laws
 from jaxopt_search.testing.neighborhoods import check_neighborhood
 
 
@@ -54,7 +55,8 @@ def check_problem(
     starts = jax.device_get(comparing.starts_of(problem, num_solutions, seed))
     known = comparing.look_at(problem, starts, tolerance, is_solution=is_solution)
     name = type(problem).__name__
-    known.check_space(starts, lambda i: f"{name}.init: start {i}")
+    laws = Laws(name, known, ("start",))
+    laws.in_space(starts, "init: it")
 
     @jax.jit
     def look(problem: Any, solutions: Any) -> Any:
@@ -68,32 +70,28 @@ def check_problem(
 
     costs, own, near, by_rows = jax.device_get(look(problem, starts))
     first = comparing.of_first(starts)
-    comparing.require_leaves(
-        comparing.same_leaves(problem.init(comparing.start_keys(1, seed)[0]), first),
-        lambda leaf: f"{name}.init: of one key, it returns another {leaf or 'start'} without jit",
-    )
+    without_jit = problem.init(comparing.start_keys(1, seed)[0])
+    one = Laws(name, known, (), {"start": first})
+    one.same(without_jit, first, "init: without jit it returns another one")
     alone = cost_of(problem, jax.tree.map(jnp.asarray, first))
-    known.check_costs(alone, costs[0], lambda: f"{name}.cost: without jit, of {first}, it")
+    one.costs(alone, costs[0], "cost without jit is another one")
     in_full = problem.cost_in_full(jnp.asarray(costs))
     is_rounded = jnp.issubdtype(own.dtype, jnp.floating)
     as_own = known._replace(tolerance=tolerance if is_rounded else None)
-    as_own.check_costs(own, in_full, lambda i: f"{name}.cost: by device_cost, start {i}: it")
+    Laws(name, as_own, ("start",)).costs(own, in_full, "cost is not what device_cost stands for")
     if problem.host is not None:
         ones = (jax.tree.map(lambda leaf, i=i: leaf[i], starts) for i in range(num_solutions))
-        known.check_costs(
-            problem.host.all_in_full(costs),
-            [problem.host.cost(one) for one in ones],
-            lambda i: f"{name}.cost: by the host, start {i}: it",
-        )
+        on_host = [problem.host.cost(one) for one in ones]
+        laws.costs(problem.host.all_in_full(costs), on_host, "cost is not the host's")
     differ = bool((costs != costs[0]).any())
     if problem.is_trivial and differ:
         span = f"{costs.min()} to {costs.max()}"
         raise AssertionError(f"{name}.is_trivial holds, but costs are {span}")
     if differ and len(set(known.as_set(starts))) == 1:
         raise AssertionError(f"{name}.init: {num_solutions} keys give the same start")
-    known.check_space(near, lambda i: f"{name}.perturb: of start {i} it")
+    laws.in_space(near, "perturb: it")
     if by_rows is not None:
-        known.check_costs(by_rows, costs, lambda i: f"{name}.row_costs: of row {i} it")
+        laws.costs(by_rows, costs, "row_costs are not the costs of the rows")
     if problem.has_hooks:
         num_moving = int((np.asarray(problem.domain_sizes) > 1).sum())
         for least, moves in ((1, Assign()), (2, SwapValues())):

@@ -11,12 +11,7 @@ import numpy as np
 import jaxopt_search
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.testing import comparing
-from jaxopt_search.testing.comparing import (
-    Meaning,
-    Solutions,
-    check_implementations,
-    require,
-)
+from jaxopt_search.testing.comparing import Laws, Meaning, Solutions, check_implementations
 
 
 class Standing(NamedTuple):
@@ -146,79 +141,42 @@ def _check_course(
         for cut in (slice(num_steps), slice(1, num_steps + 1), -3, -2, -1)
     )
 
-    def where(search: int, step: int) -> str:
-        when = {num_steps + 1: "after adopt", num_steps + 2: "after refresh"}
-        return f"{when.get(step, f'after step {step}')} of search {search}"
-
+    when = [f"{i} steps" for i in range(num_steps + 1)] + ["adopt", "refresh"]
+    after_what = {"after": np.broadcast_to(when, path.best_cost.shape)}
+    laws = Laws(name, known, ("search", "place"), after_what)
     for what, cost, in_full, solution in (
         ("best", path.best_cost, path.best_in_full, path.best),
         ("current", path.current_cost, path.current_in_full, path.current),
     ):
-
-        def say(*place: int, what: str = what) -> str:
-            return f"{name}.{what}: {where(*place)} it"
-
-        def say_cost(*place: int, what: str = what) -> str:
-            return f"{name}.{what}_cost, against the cost of its solution: {where(*place)} it"
-
-        known.check_space(solution, say, axes=2)
-        known.check_costs(cost, in_full, say_cost)
+        laws.in_space(solution, f"{what}: it")
+        laws.costs(cost, in_full, f"{what}_cost is not the cost of `{what}`")
     slack = 0 if known.tolerance is None else known.tolerance * np.maximum(abs(path.best_cost), 1)
-    require(
-        path.best_cost <= path.current_cost + slack,
-        lambda *place: (
-            f"{name}.best_cost: {where(*place)} it is {path.best_cost[place]}, above the current"
-            f" cost, {path.current_cost[place]}"
-        ),
-    )
-    require(
-        after.best_cost <= before.best_cost,
-        lambda *place: (
-            f"{name}.step: step {place[1]} of search {place[0]}: the best cost rises from"
-            f" {before.best_cost[place]} to {after.best_cost[place]}"
-        ),
-    )
+    costs = {"best": path.best_cost, "current": path.current_cost}
+    is_best = path.best_cost <= path.current_cost + slack
+    laws.hold(is_best, "best_cost is above the current cost", **costs)
+    steps = Laws(name, known, ("search", "step"))
+    rises = {"from": before.best_cost, "to": after.best_cost}
+    steps.hold(after.best_cost <= before.best_cost, "step: the best cost rises", **rises)
     stays = ~known.differ(after.current, before.current, axes=2)
-    require(
-        stays | (accepted > 0),
-        lambda search, step: (
-            f"{name}.step: step {step} of search {search}: accepted is 0, but the current solution"
-            " changes"
-        ),
-    )
+    changes = "step: accepted is 0, but the current solution changes"
+    steps.hold(stays | (accepted > 0), changes)
     is_same = stays & (after.best_cost == before.best_cost) & after.is_done
-    require(
-        ~before.is_done | is_same,
-        lambda search, step: (
-            f"{name}.is_done: search {search} is done before step {step}, which changes something"
-        ),
-    )
-    require(
-        ~known.differ(end.current, refreshed.current),
-        lambda i: f"{name}.refresh: it changes the current solution of search {i}",
-    )
+    steps.hold(~before.is_done | is_same, "is_done holds before a step that changes something")
+    ends = Laws(name, known, ("search",))
+    is_kept = ~known.differ(end.current, refreshed.current)
+    ends.hold(is_kept, "refresh changes the current solution")
     for what in ("best_cost", "current_cost"):
-        known.check_costs(
-            getattr(refreshed, what),
-            getattr(end, what),
-            lambda i, what=what: f"{name}.refresh: {what} of search {i} changes: it",
-        )
-    known.check_costs(
-        adopted.best_cost,
-        np.minimum(end.best_cost, given_cost),
-        lambda i: (
-            f"{name}.adopt: of {end.best_cost[i]} before and {given_cost[i]} given, the best cost"
-            f" of search {i}"
-        ),
-    )
+        one, other = getattr(refreshed, what), getattr(end, what)
+        ends.costs(one, other, f"refresh changes {what}")
+    lower, given_costs = np.minimum(end.best_cost, given_cost), {"given": given_cost}
+    ends.costs(adopted.best_cost, lower, "adopt loses the best cost", **given_costs)
     if adopts_as_current:
-        require(
+        advice = "If it only takes it up among others, pass adopts_as_current=False"
+        ends.hold(
             ~known.differ(adopted.current, given),
-            lambda i: (
-                f"{name}.adopt: search {i} continues from {comparing.at(adopted.current, i)},"
-                f" expected the given solution, {comparing.at(given, i)}. If it only takes it up"
-                " among others, pass adopts_as_current=False"
-            ),
+            f"adopt: it does not continue from the given solution. {advice}",
+            given=given,
+            found=adopted.current,
         )
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from jaxopt_search.command import files
+from jaxopt_search.command import solve
 
 
-@pytest.mark.parametrize("suffix", files.TABLES)
+@pytest.mark.parametrize("suffix", solve.TABLES)
 def test_solutions_in_tables(suffix, tmp_path):
     """Counted from 0; nothing else is left in the folder."""
     path = tmp_path / f"x{suffix}"
-    files.write_solution(path, "tsp", np.array([2, 0, 1], np.int32), 5)
+    solve.write_solution(path, "tsp", np.array([2, 0, 1], np.int32), 5)
     if suffix == ".npy":
         found = np.load(path)
     elif suffix == ".csv":
@@ -28,7 +28,7 @@ def test_no_half_file_is_left(tmp_path):
     path.write_text("old")
 
     def fail():
-        with files.whole(path) as file:
+        with solve.whole(path) as file:
             file.write(b"half")
             file.flush()
             assert path.read_text() == "old"
@@ -39,5 +39,5 @@ def test_no_half_file_is_left(tmp_path):
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     link = tmp_path / "link.txt"
     link.symlink_to(path)
-    files.write_solution(link, "tsp", np.array([0]), 0)
+    solve.write_solution(link, "tsp", np.array([0]), 0)
     assert link.is_symlink() and path.read_text() == "0\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.command import files
+from jaxopt_search.command import solve
 from jaxopt_search.command.main import main
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -220,7 +220,7 @@ def test_a_full_disk_loses_no_result(file, tmp_path, monkeypatch, capsys):
     def fail(*_):
         raise OSError(28, "No space left on device", "x.txt")
 
-    monkeypatch.setattr(files, "write_solution", fail)
+    monkeypatch.setattr(solve, "write_solution", fail)
     out = tmp_path / "x.txt"
     assert called("solve", file("x.csv", COORDINATES), *SHORT, "--json", "--out", out) == 1
     shown, err = capsys.readouterr()

@@ -109,31 +109,9 @@ def test_qaplib_files_are_found_and_the_registry_knows_better(file, tmp_path, mo
 )
 def test_names_are_no_paths(name, tmp_path):
     """Only registered names are looked up; anything else ends before the disk is touched."""
-    expected = "not in the registry" if name == ".." else "expected letters, digits"
-    with pytest.raises(ValueError, match=f"^name is .*{expected}.*load_tsplib") as caught:
+    with pytest.raises(ValueError, match=r"^name is .*not in the registry.*load_tsplib") as caught:
         load(name, data_dir=tmp_path / "absent", download=True)
     assert "\n" not in str(caught.value) and "\0" not in str(caught.value)
-
-
-@pytest.mark.parametrize("place", ["data", "subfolder", "cache"])
-def test_links_out_of_the_folder_are_refused(place, tmp_path, monkeypatch):
-    """A symbolic link may not lead out of the folder that was named; one inside it may."""
-    monkeypatch.setitem(registry.entries(), "burma14", ENTRY)
-    folder, outside = tmp_path / "data", tmp_path / "outside"
-    folder.mkdir()
-    outside.mkdir()
-    (outside / "burma14.tsp").write_text(BURMA)
-    if place == "subfolder":
-        (folder / "tsplib").symlink_to(outside)
-    else:
-        (folder / "burma14.tsp").symlink_to(outside / "burma14.tsp")
-    with pytest.raises(ValueError, match="is a link out of"):
-        load("burma14", **{"cache_dir" if place == "cache" else "data_dir": folder})
-    inside = tmp_path / "inside"
-    inside.mkdir()
-    (inside / "real.tsp").write_text(BURMA)
-    (inside / "burma14.tsp").symlink_to(inside / "real.tsp")
-    assert load("burma14", data_dir=inside).name == "burma14"
 
 
 def test_missing_files_are_told_how_to_get(tmp_path):
@@ -222,13 +200,18 @@ def fetch(tmp_path, monkeypatch):
     pytest.importorskip("pooch")
     monkeypatch.setitem(registry.entries(), "burma14", ENTRY)
     cache = tmp_path / "cache"
-    return lambda url: load("burma14", download=True, cache_dir=cache, base_url=url)
+
+    def fetch(url):
+        monkeypatch.setitem(registry.SOURCES, "tsplib", url)
+        return load("burma14", download=True, cache_dir=cache)
+
+    return fetch
 
 
 def test_a_download_is_checked_and_kept(server, fetch, tmp_path, monkeypatch):
     """The file is fetched once, then found in the cache, also without `download`."""
     server.answers["/mirror/burma14.tsp"] = (200, {}, BURMA.encode())
-    instance = fetch(f"{server.url}/mirror/")
+    instance = fetch(f"{server.url}/mirror")
     assert (instance.name, instance.n, instance.best_known) == ("burma14", 14, 3323)
     again = load("burma14", cache_dir=tmp_path / "cache")
     np.testing.assert_array_equal(again.coordinates, instance.coordinates)
@@ -263,21 +246,6 @@ def test_bad_answers_leave_nothing(answer, message, server, fetch, tmp_path):
         fetch(server.url)
     assert "\n" not in str(caught.value)
     assert list((tmp_path / "cache").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://example.invalid",
-        "file:///tmp",
-        "https://a\r\nX: y",
-    ],
-)
-def test_only_https_is_asked(url, fetch):
-    """Addresses that are not https, and not on this machine, are refused unasked."""
-    with pytest.raises(DownloadError, match="is refused.* expected an https address") as caught:
-        fetch(url)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of its socket

@@ -1,6 +1,7 @@
 """Files that are no checkpoints, or not any more: refused in one line, whatever is in them."""
 
 import dataclasses
+import functools
 import io
 import json
 import os
@@ -326,3 +327,20 @@ def test_the_best_that_has_parts(make, tmp_path):
     assert (type(x), fun) == (list, first.fun)
     again = js.solve(problem, search, 1, num_searches=1, max_steps=0, initial=x)
     assert jax.tree.all(jax.tree.map(np.array_equal, again.x, first.x))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
+def test_only_regular_files_are_opened(tmp_path):
+    """A pipe, to which nobody writes, blocks nothing; NUL in a path names the argument."""
+    path = tmp_path / "pipe.npz"
+    os.mkfifo(path)
+    resume = functools.partial(js.solve_tsp, [[0, 0], [2, 2], [0, 2], [2, 0]], max_steps=5)
+    for load in (
+        js.load_best,
+        lambda path: js.load_checkpoint(path, 0),
+        lambda path: resume(resume=path),
+    ):
+        with pytest.raises(ValueError, match="is not a regular file"):
+            load(path)
+        with pytest.raises(ValueError, match="(path|resume) is .*, expected a path without NUL"):
+            load(str(path).replace("pipe", "pi\0pe"))

@@ -12,7 +12,7 @@ import pytest
 from probes import countdown, line
 
 import jaxopt_search as js
-from jaxopt_search.driver import progress
+from jaxopt_search.driver import chunks
 from jaxopt_search.driver.options import Timer
 
 
@@ -51,7 +51,7 @@ def test_a_terminal_has_a_bar(limits, share, status):
     """
     pytest.importorskip("tqdm")
     out = Terminal()
-    show = progress.Reporter(out, timer=Timer(**limits))
+    show = chunks.Reporter(out, timer=Timer(**limits))
     show.note_compiling()
     show._bar.mininterval = 0.0  # all are shown, however soon after one another
     show(snapshot(0, gap=0.5)._replace(seconds=0.0))
@@ -126,7 +126,7 @@ def test_a_notebook_has_a_bar_of_tqdm(monkeypatch):
     """Inside a kernel tqdm shows the run and is closed at the end; without tqdm, plain lines."""
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=FakeBar))
-    show = progress.Reporter(timer=Timer(max_steps=40, max_seconds=5.0))
+    show = chunks.Reporter(timer=Timer(max_steps=40, max_seconds=5.0))
     show.note_compiling()
     show(snapshot(10))
     show(snapshot(20, js.Status.TARGET))
@@ -135,7 +135,7 @@ def test_a_notebook_has_a_bar_of_tqdm(monkeypatch):
     assert others == ["step 10", "unpaused", 1.25, "step 20", 5.0, "closed"]
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     monkeypatch.setattr(sys, "stderr", out := io.StringIO())
-    progress.Reporter()(snapshot(30))
+    chunks.Reporter()(snapshot(30))
     assert out.getvalue().startswith("step 30  ")
 
 
@@ -178,4 +178,4 @@ def test_ctrl_c_while_something_is_shown(no_bar_left):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        progress.Reporter(Interrupted())(snapshot(1))
+        chunks.Reporter(Interrupted())(snapshot(1))

@@ -6,7 +6,7 @@ from cases import matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.engine import exchange
+from jaxopt_search.engine import loop
 from jaxopt_search.types import null_delta
 
 HIGHEST = int(null_delta(jnp.int32))
@@ -22,7 +22,7 @@ def states_and_tours(num_searches=5):
 @jax.jit
 def apply(rule, problem, search, state, stream=None):
     own = state.searches, state.ancestor, state.index
-    return exchange.apply(rule, stream, problem, search, *own, None)
+    return loop.apply(rule, stream, problem, search, *own, None)
 
 
 def stream_at(counter, seed=1):

@@ -15,16 +15,13 @@ TRUE = {
     "exponential": stats.expon(scale=30.0),
     "lognormal": stats.lognorm(s=0.8, scale=12.0),
 }
-METHODS = ("least_squares", "likelihood")
 
 
 @pytest.mark.parametrize("family", TRUE)
-@pytest.mark.parametrize("by", METHODS)
-def test_parameters_are_found_again(family, by):
+def test_parameters_are_found_again(family):
     """From the quantiles of a distribution, which have its shares exactly."""
     times = TRUE[family].ppf(run_times.shares_done(400, 400))
-    found = run_times.fit(times, family, by=by)
-    tolerance = 1e-6 if by == "least_squares" else 0.02
+    found, tolerance = run_times.fit(times, family), 1e-6
     for share in (0.1, 0.5, 0.9):
         assert found.time_by(share) == pytest.approx(TRUE[family].ppf(share), rel=tolerance)
     assert found.misfit <= 0.5 / 400 + tolerance
@@ -35,16 +32,9 @@ def test_runs_that_were_not_done_count(family):
     """With the slowest third cut off, what is known of them keeps the fit from being too fast."""
     times = TRUE[family].ppf(run_times.shares_done(600, 600))
     cut = np.where(np.arange(600) < 400, times, math.inf)
-    for by in METHODS:
-        found = run_times.fit(cut, family, by=by)
-        assert found.time_by(0.5) == pytest.approx(TRUE[family].ppf(0.5), rel=0.02)
-        assert run_times.fit(cut[:400], family, by=by).mean() < 0.8 * found.mean()
-
-
-def test_the_likelihood_of_an_exponential_is_greatest_at_the_known_rate():
-    """The total of all times, unfinished runs included, divided by the number done."""
-    found = run_times.fit([1.0, 2.0, 6.0, math.inf], "exponential", by="likelihood")
-    assert found.mean() == pytest.approx((1 + 2 + 6 + 6) / 3, rel=1e-6)
+    found = run_times.fit(cut, family)
+    assert found.time_by(0.5) == pytest.approx(TRUE[family].ppf(0.5), rel=0.02)
+    assert run_times.fit(cut[:400], family).mean() < 0.8 * found.mean()
 
 
 @pytest.mark.parametrize("runs", [1, 2, 30, 1000])
@@ -100,7 +90,6 @@ def test_predictions():
         (lambda: run_times.fit([1.0, 0.0]), "times hold 0.0, expected numbers from 1e-100 to"),
         (lambda: run_times.fit("abc"), "times is 'abc', expected numbers"),
         (lambda: run_times.fit([1.0, 2.0], "weibull"), "family is 'weibull'"),
-        (lambda: run_times.fit([1.0, 2.0], by="eye"), "by is 'eye'"),
         (lambda: run_times.fit([1.0, 2.0]).mean(0), "runs is 0"),
         (lambda: run_times.fit([1.0, 2.0]).runs_for(1.0, 1.0), "share is 1.0"),
         (lambda: run_times.fit([1.0, 2.0]).share_done("x"), "time is 'x', expected numbers"),
@@ -115,12 +104,12 @@ def test_bad_input_is_named(call, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("family", "by"), [*zip(TRUE, 2 * METHODS, strict=True)])
-def test_what_is_fitted_is_finite(family, by):
+@pytest.mark.parametrize("family", TRUE)
+def test_what_is_fitted_is_finite(family):
     """At the ends of the range, and where little is known; and nothing warns."""
     long, short, alike = [1e99, 2e99, 5e99], [1e-99, 2e-99, 5e-99], [1.0, 1 + 1e-15]
     for times in (long, short, alike, [1e-90, 1.0, 1e90], [1.0, 2.0] + [math.inf] * 500):
-        found = run_times.fit(times, family, by=by)
+        found = run_times.fit(times, family)
         assert 0 <= found.misfit <= 1
         assert all(math.isfinite(found.time_by(0.5, runs)) for runs in (1, 30))
 

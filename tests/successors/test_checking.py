@@ -32,8 +32,8 @@ MISTAKES = {
     ),
     "not independent": (
         {"sight": 1},
-        "Seeing is declared independent, but possibility 0 of variable 1 makes a difference to"
-        " variable 2 in state 0",
+        "Seeing is declared independent, but possibility 0 of variable 1 changes the weights"
+        " of variable 2 in state 0",
     ),
     "a write where it must not": (
         {"leak": 1},
@@ -60,7 +60,7 @@ def test_check_is_content_with_what_is_right():
     active = js.successors.bit_sets.pack(np.asarray([[False, True, True]] * 2))
     js.successors.check(tabled([(1, 1, 0), (2, 3, 0)], [4, 0, 2]), None, STATES)
     js.successors.check(tabled([(0, 0, np.nan)], [9, 4, 4]), None, STATES, active)
-    with pytest.raises(ValueError, match="makes a difference to variable 2 in state 1"):
+    with pytest.raises(ValueError, match="changes the weights of variable 2 in state 1"):
         two = js.successors.bit_sets.pack(np.asarray([[True, False, True], [False, True, True]]))
         js.successors.check(tabled(sight=1), None, STATES, two)
 

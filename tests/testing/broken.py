@@ -133,18 +133,18 @@ class UndoesElsewhere(js.Flip, Static):
 
 
 NEIGHBORHOODS = {
-    WrongDelta: r"WrongDelta\.delta: step \d+ of walk \d+, move .*: the cost goes from .* delta is",
+    WrongDelta: r"WrongDelta\.delta is not .*: walk \d+, step \d+, move .*, found .*, expected",
     DeltaOfAnotherType: r"delta is float32, but costs are int32",
-    NullIsFree: r"accepted, it changes nothing; price such a move with types\.null_delta",
-    IgnoresAccept: r"IgnoresAccept\.commit: step 0 of walk 0, .*: rejected, it changes",
-    LeavesTheSpace: r"LeavesTheSpace\.commit: .*: it is outside of its space",
-    WrongKnownCost: r"known_cost: step 0 of walk 0, .*: it is 17, expected",
-    StaleTally: r"StaleTally\.delta: step 1 of walk",
-    ReversedLanes: r"lane \d+ of 300 gives .*, by itself",
-    OtherSnapshot: r"OtherSnapshot\.solution: of start 0, .* make",
+    NullIsFree: r"accepted move changes nothing; price such a move with types\.null_delta",
+    IgnoresAccept: r"IgnoresAccept\.commit: a rejected move changes something: walk 0, step 0",
+    LeavesTheSpace: r"LeavesTheSpace\.commit: .* is outside of its space",
+    WrongKnownCost: r"known_cost is not the cost: walk 0, step 0, .* found 17, expected",
+    StaleTally: r"StaleTally\.delta is not .*, step 1,",
+    ReversedLanes: r"300 moves at once differ from one by one: lane \d+, gives .*, by itself",
+    OtherSnapshot: r"OtherSnapshot\.solution: .* make another one: start 0",
     CountsTwice: r"num_moves is 8, but the table of a solution leads to 4 others",
     FindsTheWorst: r"FindsTheWorst\.first",
-    UndoesElsewhere: r"undone: of entry \d+ it is \(4, 0\), outside of the table of",
+    UndoesElsewhere: r"undone is outside of the table of .*, row 4, column 0",
 }
 
 
@@ -190,19 +190,19 @@ SEARCHES = {
             "best_cost": lambda search, state: state.cost,
             "best": lambda search, problem, state: search.current(problem, state),
         },
-        r"the best cost rises from -?\d+ to -?\d+",
+        r"the best cost rises: .*, from -?\d+, to -?\d+",
     ),
     "best is a lie": (
         {"best_cost": lambda search, state: search.best_cost(state) - 1},
-        r"Broken\.best_cost, .*: after step 0 of search 0 it is \d+, expected \d+",
+        r"Broken\.best_cost is not .* after 0 steps, found \d+, expected \d+",
     ),
     "current is a lie": (
         {"current_cost": lambda search, state: search.current_cost(state) + 1},
-        r"Broken\.current_cost, .*: after step 0",
+        r"Broken\.current_cost is not .*: search 0, place 0, after 0 steps",
     ),
     "forgets the best": (
         {"adopt": lambda search, problem, state, solution: search.init(problem, solution)},
-        r"adopt: of \d+ before and \d+ given, the best cost of search \d is \d+, expected \d+",
+        r"Broken\.adopt loses the best cost: search \d, given \d+, found \d+, expected \d+",
     ),
     "adopts nothing": (
         {"adopt": lambda search, problem, state, solution: state},
@@ -210,11 +210,11 @@ SEARCHES = {
     ),
     "refreshes wrongly": (
         {"refresh": lambda search, problem, state: state._replace(cost=state.cost + 1)},
-        r"current_cost, .*: after refresh of search 0 it is",
+        r"current_cost is not .* after refresh, found",
     ),
     "is never done": (
         {"is_done": lambda search, state: jnp.bool_(True)},
-        r"is_done: search \d is done before step \d+, which changes something",
+        r"is_done holds before a step that changes something: search \d, step \d",
     ),
     "accepts in secret": (
         {"step": step_with(lambda state, info: (state, info._replace(accepted=jnp.int32(0))))},
@@ -249,11 +249,20 @@ HOOKS = {
         lambda tally: jax.tree.map(lambda leaf: leaf + 1, tally),
         r"Assign\.(commit|delta)",
     ),
-    "row_costs": (lambda costs: costs + 1, r"row_costs: of row 0 it is -?\d+, expected -?\d+"),
-    "cost": (lambda cost: cost + 1, r"Broken\.cost: by device_cost, start \d+: it is"),
+    "row_costs": (
+        lambda costs: costs + 1,
+        r"row_costs are not .*: start 0, found -?\d+, expected -?\d+",
+    ),
+    "cost": (
+        lambda cost: cost + 1,
+        r"Broken\.cost is not what device_cost stands for: start \d+, found",
+    ),
     "device_cost": (
         lambda cost: cost + 1,
-        r"Broken\.cost: by the host, start \d+: it is",
+        r"Broken\.cost is not the host's: start \d+, found",
     ),
-    "init": (lambda vector: vector * 2, r"Broken\.init: start \d+ is outside of its space"),
+    "init": (
+        lambda vector: vector * 2,
+        r"Broken\.init: it is outside of its space: start \d+, solution",
+    ),
 }

@@ -73,7 +73,7 @@ def test_problems_that_never_differ_are_found():
     # Of one start nothing is known of the costs, so only more than one is looked at.
     js.testing.check_problem(stuck)
     wild = broken_ordering(perturb=lambda self, key, solution: solution * 0)
-    with pytest.raises(AssertionError, match="perturb: .* is outside of its space"):
+    with pytest.raises(AssertionError, match="perturb: it is outside of its space"):
         js.testing.check_problem(wild)
 
 
@@ -110,7 +110,10 @@ def test_broken_exchanges_are_found():
     """Donors that are none, or that depend on padding; padding that reaches a search."""
     cases = (
         (lambda costs, num: jnp.full(costs.shape, num), "search 0 of 7 continues from 7"),
-        (lambda costs, num: jnp.argsort(costs)[::-1].astype(jnp.int32), "more of padding from"),
+        (
+            lambda costs, num: jnp.argsort(costs)[::-1].astype(jnp.int32),
+            "of 7 continues from .*, with padding from",
+        ),
         (lambda costs, num: costs, r"donors: float32\[7\], not int32\[7\]|continues from"),
     )
     for fn, message in cases:
@@ -128,7 +131,9 @@ class Mean(js.Crossover):
 
 
 def test_broken_crossovers_are_found():
-    with pytest.raises(AssertionError, match=r"Mean: the child of .* is outside of its space"):
+    with pytest.raises(
+        AssertionError, match=r"Mean.child: it is outside of its space: pair 0, own"
+    ):
         js.testing.check_crossover(Mean(), matrix_tsp(6))
 
 
@@ -156,7 +161,7 @@ class Rotated(js.Crossover):
 
 
 def test_children_of_all_at_once_are_those_of_each():
-    with pytest.raises(AssertionError, match="Rotated: a child by itself is another one"):
+    with pytest.raises(AssertionError, match="Rotated.child: by itself it is another one"):
         js.testing.check_crossover(Rotated(), matrix_tsp(6))
 
 
