@@ -19,7 +19,7 @@ import pathlib
 import pickle
 import threading
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -32,7 +32,9 @@ from jaxopt_search.interrupts import held_back
 
 T = TypeVar("T")
 
-_ON_GPU = "xla_gpu_autotune_level"  # above 0, XLA times variants of its kernels, which it compiles
+_OPTIONS = {"cpu": "xla_backend_optimization_level", "gpu": "xla_gpu_autotune_level"}
+_LEVEL_ON_CPU = 2  # 3, which is XLA's, takes longer to compile and makes nothing faster
+_LEVEL_ON_GPU = 0  # above it, XLA times variants of its kernels, which it compiles for that
 _MOST_CALLS = 16  # of one function by arguments of other kinds, whose programs stay in memory
 
 program_folder: pathlib.Path | None = None
@@ -52,7 +54,7 @@ class Jitted:
 
     Args:
       jitted: the function as `jax.jit` or `jax.pmap` returns it.
-      on_gpu: the same function as it is compiled for GPUs; None for no other way.
+      on_platforms: the same function for platforms on which it is compiled otherwise, by name.
       in_folder: whether programs may be kept there; programs of `jax.pmap` may not.
       in_turn: whether programs of several threads take turns, as on several devices they must: two
         whose parts wait for one another hold threads, or streams, for which the other one waits.
@@ -61,13 +63,13 @@ class Jitted:
     def __init__(
         self,
         jitted: Any,
-        on_gpu: Any = None,
+        on_platforms: Mapping[str, Any] | None = None,
         in_folder: bool = True,
         in_turn: bool = False,
     ):
         functools.update_wrapper(self, jitted)  # first: it may bring attributes
         self.jitted, self.in_folder, self.in_turn = jitted, in_folder, in_turn
-        self._on_gpu = jitted if on_gpu is None else on_gpu
+        self._on_platforms = on_platforms or {}
         self.temporaries: dict[Any, int] = {}  # of programs that are compiled, by call
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
@@ -76,32 +78,49 @@ class Jitted:
     def on_platform_of(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
         leaves = jax.tree.leaves(arguments)
-        if self._on_gpu is self.jitted or devices.is_traced(leaves):
+        if not self._on_platforms or devices.is_traced(leaves):
             return self.jitted
-        device = (devices.devices_of(leaves) or [devices.default_device()])[0]
-        is_told = _ON_GPU in os.environ.get("XLA_FLAGS", "")
-        is_gpu = devices.platform_of(device) == "gpu"
-        return self._on_gpu if is_gpu and not is_told else self.jitted
+        platform = devices.platform_of(
+            (devices.devices_of(leaves) or [devices.default_device()])[0]
+        )
+        if _is_told_how_to_compile(platform):
+            return self.jitted
+        return self._on_platforms.get(platform, self.jitted)
 
     def make_room(self) -> None:
         """Frees programs where there are many: a new static function in each call adds one more."""
         if len(self.temporaries) >= _MOST_CALLS:
             self.temporaries.clear()
-            for fn in (self.jitted, self._on_gpu):
+            for fn in (self.jitted, *self._on_platforms.values()):
                 if hasattr(fn, "clear_cache"):  # of `jax.pmap`, JAX keeps all
                     fn.clear_cache()
 
 
-def jit(fn: Callable[..., Any], *, static_argnames: Any = ()) -> Jitted:
+def jit(
+    fn: Callable[..., Any], *, static_argnames: Any = (), cpu_level: int = _LEVEL_ON_CPU
+) -> Jitted:
     """Returns a function compiled by `jax.jit`, whose programs are kept.
 
     Called by itself on a GPU, it is compiled without timing variants, unless the user tells XLA to.
 
     Args:
       static_argnames: as in `jax.jit`.
+      cpu_level: how much LLVM optimizes the function where it is called by itself on a CPU, 0 to 3,
+        unless the user tells XLA how much. Results are the same.
     """
     make = functools.partial(jax.jit, fn, static_argnames=static_argnames)
-    return Jitted(make(), make(compiler_options={_ON_GPU: 0}))
+    levels = {"cpu": cpu_level, "gpu": _LEVEL_ON_GPU}
+    options = {platform: {_OPTIONS[platform]: level} for platform, level in levels.items()}
+    return Jitted(make(), {name: make(compiler_options=own) for name, own in options.items()})
+
+
+def _is_told_how_to_compile(platform: str) -> bool:
+    """Returns whether the user has said how to compile for a platform, or not to compile."""
+    option = _OPTIONS.get(platform)
+    is_flag = option is not None and option in os.environ.get("XLA_FLAGS", "")
+    config: Any = jax.config  # no attribute of it tells whether it is to optimize
+    is_told_by_jax = config.jax_disable_jit or config.read("jax_disable_most_optimizations")
+    return is_flag or is_told_by_jax
 
 
 class Program(NamedTuple):

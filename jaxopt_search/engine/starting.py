@@ -161,5 +161,5 @@ def _first_state(key: random.Key, problem: Problem, search: Search, searches: An
     )
 
 
-begin = jit(fresh, static_argnames="num_searches")
+begin = jit(fresh, static_argnames="num_searches", cpu_level=0)  # it runs once
 """Like `init`, of checked arguments."""

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 from cases import LinearOrdering, linear_ordering, matrix_tsp
-from ways import wide_types
+from ways import needs_cpu, wide_types
 
 import jaxopt_search as js
 from jaxopt_search.engine import compile as compiling
@@ -165,21 +165,48 @@ def test_inside_jit_nothing_is_kept(folder):
     assert not files(folder)
 
 
-def test_on_a_gpu_no_variants_are_timed(monkeypatch):
-    """Outside of other programs, and unless the user tells XLA to; a CPU here plays a GPU."""
-    program, one = compiling.jit(lambda x: x + 1), np.float32(1)
+def level_of(program, *arguments):
+    """Returns the options with which a call by itself is compiled here; None for the usual ones."""
+    jitted = program.on_platform_of(arguments)
+    return None if jitted is program.jitted else jitted
 
-    def is_usual():
-        return program.on_platform_of(one) is program.jitted
 
-    assert is_usual()
-    monkeypatch.setattr(compiling.devices, "platform_of", lambda device: "gpu")
-    monkeypatch.setenv("XLA_FLAGS", "")
-    assert not is_usual()
-    assert jax.jit(lambda x: (program(x), is_usual()))(one) == (2, True)
+@pytest.fixture
+def as_for_users(monkeypatch):
+    """Compiles as for users, whom nobody tells how; the suite is told to optimize little."""
+    monkeypatch.setattr(compiling, "_is_told_how_to_compile", lambda platform: False)
+
+
+def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
+    """A program inside another one, or in `vmap`, has none of its own, which JAX would refuse."""
+    program = compiling.jit(lambda x: x + 1, cpu_level=0)
+    one = np.float32(1)
+    assert level_of(program, one) is not None
+    inside = jax.jit(lambda x: (program(x), program(one), level_of(program, one) is None))
+    assert inside(one) == (2, 2, True)
     assert jax.vmap(program)(np.zeros(3, np.float32)).tolist() == [1, 1, 1]
-    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4")
-    assert is_usual()
+    with pytest.raises(ValueError, match="compiler_options"):
+        jax.jit(program._on_platforms["cpu"])(one)
+
+
+@needs_cpu
+def test_who_says_how_to_compile_is_heard(monkeypatch):
+    """Be it by a setting of JAX or a flag of XLA."""
+    program, one = compiling.jit(lambda x: x + 1, cpu_level=0), np.float32(1)
+    with told(jax_disable_most_optimizations=False):
+        monkeypatch.setenv("XLA_FLAGS", "")
+        assert level_of(program, one) is not None
+        monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4")  # of another platform
+        assert level_of(program, one) is not None
+        assert compiling._is_told_how_to_compile("gpu")
+        monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1")
+        assert level_of(program, one) is None
+        assert not compiling._is_told_how_to_compile("gpu")
+        monkeypatch.setenv("XLA_FLAGS", "")
+        with jax.disable_jit():
+            assert level_of(program, one) is None
+        with told(jax_disable_most_optimizations=True):
+            assert level_of(program, one) is None
 
 
 def test_programs_of_new_functions_do_not_pile_up(monkeypatch):
