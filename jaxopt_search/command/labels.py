@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
@@ -17,7 +17,7 @@ import jaxopt_search as js
 from jaxopt_search.checks import check_count
 from jaxopt_search.command import starts
 from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
-from jaxopt_search.datasets.readers import label_line, label_of
+from jaxopt_search.datasets.readers import label_line, label_of, load_labels
 from jaxopt_search.engine.devices import find_devices, is_cpu
 
 _STEPS = 2000  # for each city
@@ -30,10 +30,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
       ValueError, OSError: for bad input, before the search.
     """
-    cities, number = check_count("--cities", args.cities, 2), check_count("--number", args.number)
-    seed, steps = check_count("--seed", args.key, 0), args.max_steps
-    if args.out is None:
+    points_of, cities, number = _instances(args)
+    seed, steps, path = args.key, args.max_steps, args.out
+    if path is None:
         raise ValueError("--out is missing, expected the path of a file")
+    if is_archive := path.suffix == ".npz":
+        if path.exists():
+            raise FileExistsError(f"--out {path} exists, expected a new file")
+        path = path.with_name(path.name + ".txt")  # until all are there
     starts.use_machine(args)
     at_once = _ON_CPU if is_cpu(find_devices(args.devices)[0]) else _ON_GPU
     if args.at_once is not None:
@@ -43,27 +47,31 @@ def run(args: argparse.Namespace) -> int:
     options["max_steps"] = _STEPS * cities if steps is None else steps
     is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
 
-    with _opened(args.out, args.resume, cities, seed) as (file, first):
+    with _opened(path, args.resume, points_of) as (file, first):
         done, at_once, began = first, min(at_once, number - first), time.monotonic()
         with ThreadPoolExecutor(1) as writer:
             written = writer.submit(lambda: None)
             while done < number:
-                # The last ones are as many, too: all share one program.
-                points = _points(cities, seed, done, at_once)
+                # The last ones are as many, some of them again: all share one program.
+                points = points_of(min(done, number - at_once), at_once)
                 key = jax.random.fold_in(jax.random.key(seed), done)
                 result = js.solve_tsp(points, key, **options)
                 written.result()  # what went wrong in writing
                 if result.status.name == "INTERRUPTED":
-                    say(f"interrupted; {args.out} holds {done:,} of {number:,}: see --resume")
+                    say(f"interrupted; {path} holds {done:,} of {number:,}: see --resume")
                     return INTERRUPTED
                 wanted = min(at_once, number - done)
-                written = writer.submit(_write, file, points[:wanted], result.x[:wanted])
+                written = writer.submit(_write, file, points[-wanted:], result.x[-wanted:])
                 done += wanted
                 if is_watched:
                     rate = (done - first) / (time.monotonic() - began)
                     left = (number - done) / rate
                     say(f"{done:,} of {number:,}, {rate:,.0f} a second, {left:,.0f} s left")
             written.result()
+    if is_archive:
+        points, tours = map(np.stack, load_labels(path))
+        np.savez(args.out, points=points, tours=tours)
+        path.unlink()
     if not args.quiet:
         tell(f"wrote       {done:,} tours of {cities} cities to {args.out}")
     return SUCCESS
@@ -71,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _opened(
-    path: pathlib.Path, is_resumed: bool, cities: int, seed: int
+    path: pathlib.Path, is_resumed: bool, points_of: Callable[[int, int], np.ndarray]
 ) -> Iterator[tuple[BinaryIO, int]]:
     """Opens a file behind the lines that it holds, and yields how many they are.
 
@@ -90,18 +98,46 @@ def _opened(
                 done, last, end = done + 1, line, end + len(line)
         if done:
             points, _ = label_of(last.decode("ascii", "replace"), f"{path}, its last line")
-            if not np.array_equal(points, _points(cities, seed, done - 1, 1)[0]):
-                given = f"--cities {cities} --seed {seed}"
-                raise ValueError(f"--out {path}: line {done} is not of {given}")
+            if not np.array_equal(points, points_of(done - 1, 1)[0]):
+                raise ValueError(f"--out {path}: line {done} is not of these instances")
         file.truncate(end)
         file.seek(end)
         yield file, done
 
 
-def _points(cities: int, seed: int, first: int, number: int) -> np.ndarray:
-    """Returns uniform places in the unit square, [number, cities, 2], from an instance on."""
-    each = (np.random.default_rng([seed, i]) for i in range(first, first + number))
-    return np.stack([generator.random((cities, 2)) for generator in each])
+def _instances(
+    args: argparse.Namespace,
+) -> tuple[Callable[[int, int], np.ndarray], int, int]:
+    """Returns `points_of`, how many cities an instance has, and how many instances there are.
+
+    `points_of(first, number)` returns the coordinates of some of them, [number, cities, 2]: those
+    of a file, or uniform in the unit square.
+    """
+    seed = check_count("--seed", args.key, 0)
+    if args.points is None:
+        cities = check_count("--cities", 100 if args.cities is None else args.cities, 2)
+
+        def drawn(first: int, number: int) -> np.ndarray:
+            each = (np.random.default_rng([seed, i]) for i in range(first, first + number))
+            return np.stack([generator.random((cities, 2)) for generator in each])
+
+        number = 1000 if args.number is None else args.number
+        return drawn, cities, check_count("--number", number)
+    if args.cities is not None:
+        raise ValueError("--cities is given with --points, whose instances have their own")
+    if args.points.suffix == ".npy":
+        given = np.load(args.points)
+    else:
+        listed, _ = load_labels(args.points)
+        if len({len(points) for points in listed}) > 1:
+            raise ValueError(f"--points {args.points}: expected instances of one size")
+        given = np.array(listed)
+    if given.ndim != 3 or not len(given) or given.shape[2] != 2:
+        found = f"an array of shape {given.shape}"
+        raise ValueError(f"--points {args.points} holds {found}, expected (number, cities, 2)")
+    number = len(given) if args.number is None else args.number
+    number = check_count("--number", number, 1, len(given))
+    return lambda first, number: given[first : first + number], given.shape[1], number
 
 
 def _write(file: BinaryIO, points: np.ndarray, tours: np.ndarray) -> None:

@@ -689,7 +689,7 @@ def label_line(points: np.ndarray, tour: np.ndarray) -> str:
 
 
 def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Reads instances with their tours, as `jaxopt-search labels` writes them.
+    """Reads instances with their tours, as `jaxopt-search labels` writes them: text, or .npz.
 
     Returns the coordinates, [n, 2] float64 each, and the tours, [n] int32 each, from 0.
 
@@ -706,6 +706,11 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
       ([[0.5, 0.25], [0.0, 1.0], [1.0, 0.0]], [1, 0, 2])
     """
     check_regular(path)
+    if str(path).endswith(".npz"):
+        with np.load(path) as archive:
+            if not {"points", "tours"} <= set(archive.files):
+                raise InstanceFormatError(f"{path}: expected arrays named points and tours")
+            return [*archive["points"]], [*archive["tours"]]
     with open(path, encoding="ascii", errors="replace") as file:
         pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
