@@ -16,7 +16,7 @@ analysis of heuristics for the STSP", 2002). How runs are measured:
 - Seconds are wall-clock time of the whole call. It takes longer than its limit by what `solve_tsp`
   does before the search, and by the chunk that is under way.
 - The time to a level is the first line of `Result.history` that reaches it; there is one for every
-  fiftieth of the limit, or finer. As the cooling is stretched over the limit, they grow with it.
+  fiftieth of the limit, or finer.
 - A table holds the mean and the worst gap, the runs that found the optimum, and medians of times; a
   run that did not reach the level counts as infinite.
 

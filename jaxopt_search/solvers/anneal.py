@@ -621,8 +621,8 @@ def plan_annealing(
     if state is not None:
         coldest = ingredients.temperatures[1]
         ingredients = ingredients._replace(temperatures=(coldest, coldest))
-        if recipe.recombines:
-            recipe = recipe._replace(cooled=0.0, first_round=None)
+        if recipe.recombines:  # at once, in a single round, by the program of others
+            recipe = recipe._replace(cooled=0.0, first_round=recipe.first_round and MAX_INT32)
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)

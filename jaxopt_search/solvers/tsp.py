@@ -65,7 +65,7 @@ _SYMMETRIC_TSP = Recipe(
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
 _SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
-    num_searches=128, cooled=0.5, check_every=None, starts="constructed"
+    num_searches=128, cooled=0.5, check_every=None, starts="constructed", first_round=50
 )
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
