@@ -476,7 +476,9 @@ class Clock(Pacer):
         if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
-        if recipe.first_round is not None and self._is_first_round() and pace.done < 1:
+        if recipe.first_round is None:
+            pass
+        elif self._is_first_round() and pace.done < 1:
             first = recipe.first_round * self._n * took / made
             now = self._in_round(now._replace(first=first), now.began)
         elif now.ends <= seconds < self._max_seconds:

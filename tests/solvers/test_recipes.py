@@ -255,3 +255,13 @@ def test_rounds_of_a_run_of_steps():
     again = StepCount(RECOMBINED._replace(first_round=50), 10, 7000)
     again.note(6000, 0.0)  # as a run that is resumed begins
     assert again.pace == count.pace and count.pace.done == 1
+
+
+def test_more_time_restarts_nothing():
+    """Where there are no rounds."""
+    clock, longer = Clock(RESAMPLED, 100, 10), Clock(RESAMPLED, 100, 40)
+    for second in range(11):
+        clock.note(1000 * second, second)
+    longer.recall(json.loads(json.dumps(clock.notes())))
+    longer.note(11_000, 11)
+    assert (longer.pace.done, longer.pace.every) == (1, RESAMPLED.resample_every)

@@ -255,6 +255,31 @@ def test_a_broken_run_continues_from_its_checkpoint(tmp_path):
     np.testing.assert_array_equal(found.solutions, whole.solutions)
 
 
+def test_searches_restart_in_a_new_round(tmp_path):
+    """All but the first, which has the best tour; alike on any devices, and where a run resumes."""
+    options = QUICK | {"target": None, "max_steps": 3600}
+    reports, solver = {}, SOLVERS["cities"]
+
+    def keep(report):
+        reports[report.step] = (report.fun, *report.costs.tolist())
+
+    whole = solver(**options, callback=keep)
+    (before, after), *others = [
+        (one, other)
+        for one, other in itertools.pairwise(sorted(reports))
+        if sum(reports[one]) < sum(reports[other])  # they had become better until then
+    ]
+    assert not others and (before, after) == (50 * SIZE, 50 * SIZE + 1)
+    assert reports[after][:2] == (reports[before][0], min(reports[before][1:]))
+    assert min(reports[after][2:]) > reports[before][0]
+    spread = solver(**options | {"devices": 2})
+    path = tmp_path / "run.npz"
+    solver(**options, checkpoint=path, callback=lambda report: report.step > 50 * SIZE)
+    for found in (spread, solver(**options, checkpoint=path, resume=True)):
+        assert found.nit == 3600
+        np.testing.assert_array_equal(found.solutions, whole.solutions)
+
+
 def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
     path, reports, solver = tmp_path / "run.npz", [], SOLVERS["cities"]
     options = QUICK | {"max_steps": None, "max_seconds": 0.6, "target": None, "checkpoint": path}
