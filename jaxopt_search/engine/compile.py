@@ -185,7 +185,9 @@ class _Hits(threading.local):
 
 
 _hits = _Hits()
-_read_by_jax = set[int]()  # the ids of executables from there, which XLA cannot write once more
+# Executables from there, by identity, which XLA cannot write once more. They are held, so that no
+# other one has the same identity.
+_read_by_jax = dict[int, Any]()
 
 
 @functools.cache
@@ -208,7 +210,8 @@ def compile(program: Program) -> Any:
         lowered, before = lower(program), _hits.number
         compiled = lowered.compile()
         if _hits.number > before:
-            _read_by_jax.add(id(compiled.runtime_executable()))
+            executable = compiled.runtime_executable()
+            _read_by_jax[id(executable)] = executable
         return compiled
 
     if name is None:
