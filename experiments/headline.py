@@ -181,7 +181,8 @@ def draw(found: dict[str, list[Line]], path: pathlib.Path) -> None:
         ax.grid(axis="x", color="#dddddd", zorder=0)
         ax.set_axisbelow(True)
         ax.minorticks_off()
-        ax.set_xlabel("times as fast (a dot: an instance; a triangle: the other did not get there)")
+        about = "a dot is an instance, a triangle at an edge: one did not get there"
+        ax.set_xlabel(f"times as fast; {about}")
         ax.text(0.9, -1.25, "slower than the other", ha="right", fontsize=9, color=_SLOWER)
         ax.text(1.1, -1.25, "faster than the other", ha="left", fontsize=9, color=_FASTER)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,9 +191,9 @@ def draw(found: dict[str, list[Line]], path: pathlib.Path) -> None:
 
 def _draw_line(ax: Any, line: Line, y: float) -> None:
     for ratio in line.ratios:
-        is_far = not math.isfinite(ratio)
-        color, marker = (_FASTER if ratio > 1 else _SLOWER), (">" if is_far else "o")
-        at = _FAR if is_far else max(ratio, 0.0035)
+        color = _FASTER if ratio > 1 else _SLOWER
+        marker = {0.0: "<", math.inf: ">"}.get(ratio, "o")
+        at = min(max(ratio, 0.0035), _FAR)
         ax.plot(at, y, marker, color=color, markersize=6, alpha=0.75, markeredgewidth=0)
 
 
