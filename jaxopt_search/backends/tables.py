@@ -178,12 +178,11 @@ def first_of_some(
     Args:
       is_some: maps rows, of any shape, to whether they count.
     """
-    if memory.is_in_kernel():
-        parts, number = _cut_some(shape, is_some, prepare)
+    if memory.is_in_kernel() or memory.is_native():
+        cut = _cut_some if memory.is_in_kernel() else _rows_of_some
+        parts, number = cut(shape, is_some, prepare)
         best = _first(parts, keys_of, tables)
         return best._replace(number=jnp.where(number > 0, best.number, jnp.int32(0)))
-    if memory.is_native():
-        return _first_of_members(shape, is_some, keys_of, tables, prepare)
 
     def keys_of_some(place: Place, entries: Values) -> Values:
         where, keys = is_some(place.row), keys_of(place, entries)
@@ -192,39 +191,6 @@ def first_of_some(
     found = first(shape, keys_of_some, tables, prepare)
     is_none = found.keys[0] == null_delta(found.keys[0].dtype)
     return found._replace(number=jnp.where(is_none, jnp.int32(0), found.number))
-
-
-def _first_of_members(
-    shape: Shape,
-    is_some: Callable[[jax.Array], jax.Array],
-    keys_of: Body,
-    tables: Any,
-    prepare: Prepare,
-) -> First:
-    """Returns what `first_of_some` does, row by row of those that count."""
-    rows, columns = shape
-    column = lax.iota(jnp.int32, columns)
-    there = prepare.of_column(column)
-
-    def note(row: jax.Array, noted: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        members, number = noted
-        where = is_some(row)
-        return store(members, number, row, where), number + where.astype(jnp.int32)
-
-    nobody = jnp.zeros(rows, jnp.int32), jnp.int32(0)
-    members, number = memory.fori_loop(jnp.int32(rows), note, nobody)
-
-    def look(i: jax.Array, best: First | None) -> First:
-        row = load(members, jnp.maximum(number - 1 - i, 0))
-        entries = [lax.dynamic_index_in_dim(table, row, keepdims=False) for table in tables]
-        part = _Part(columns, Place(row, column, prepare.of_row(row), there), column)
-        return part.earlier(keys_of(part.place, tuple(entries)), best)
-
-    best = look(jnp.int32(0), None)
-    best = memory.fori_loop(number - 1, lambda i, best: look(i + 1, best), best)
-    best = _first_of(best, shape)
-    keys = tuple(jnp.where(number > 0, key, null_delta(key.dtype)) for key in best.keys)
-    return First(keys, jnp.where(number > 0, best.number, jnp.int32(0)))
 
 
 def in_rows(buffer: Any, row: jax.Array) -> jax.Array:
@@ -335,6 +301,9 @@ class _Part(NamedTuple):
 
     def load(self, tables: Any) -> Values:
         """Returns the entries of tables."""
+        if self.place.row.ndim == 0:  # a whole row, natively
+            row = self.place.row
+            return tuple(lax.dynamic_index_in_dim(one, row, keepdims=False) for one in tables)
         index = self.place.row, self.column
         return tuple(load(table, index, self.is_column) for table in tables)
 
@@ -454,6 +423,31 @@ def _cut_some(
 
     last = lax.div(jnp.maximum(number - 1, 0), jnp.int32(height))
     return _Parts(shape, height >= rows, last, members), number
+
+
+def _rows_of_some(
+    shape: Shape, is_some: Callable[[jax.Array], jax.Array], prepare: Prepare
+) -> tuple[_Parts, jax.Array]:
+    """Like `_cut_some`, natively: each of these rows is a part."""
+    rows, columns = shape
+    column = lax.iota(jnp.int32, columns)
+    there = prepare.of_column(column)
+
+    def note(row: jax.Array, noted: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        members, number = noted
+        where = is_some(row)
+        return store(members, number, row, where), number + where.astype(jnp.int32)
+
+    nobody = jnp.zeros(rows, jnp.int32), jnp.int32(0)
+    members, number = memory.fori_loop(jnp.int32(rows), note, nobody)
+    is_real = jnp.broadcast_to(number > 0, column.shape)
+
+    def member(i: jax.Array, is_last: bool) -> _Part:
+        place = Place(load(members, i), column, None, there)
+        place = place._replace(here=prepare.of_row(place.row))
+        return _Part(columns, place, column, None, is_real if is_last else None)
+
+    return _Parts(shape, False, jnp.maximum(number - 1, 0), member), number
 
 
 def _only(where: jax.Array, entries: First) -> First:

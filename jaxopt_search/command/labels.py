@@ -19,6 +19,7 @@ from jaxopt_search.command import starts
 from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
 from jaxopt_search.datasets.readers import label_line, label_of, load_labels
 from jaxopt_search.engine.devices import find_devices, is_cpu
+from jaxopt_search.files import whole
 
 _STEPS = 2000  # for each city
 _ON_GPU, _ON_CPU = 8192, 256  # instances at once
@@ -70,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
             written.result()
     if is_archive:
         points, tours = map(np.stack, load_labels(path))
-        np.savez(args.out, points=points, tours=tours)
+        with whole(args.out) as archive:
+            np.savez(archive, points=points, tours=tours)
         path.unlink()
     if not args.quiet:
         tell(f"wrote       {done:,} tours of {cities} cities to {args.out}")

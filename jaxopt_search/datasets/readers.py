@@ -12,6 +12,7 @@ import pathlib
 import re
 import stat
 import sys
+import zipfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -707,13 +708,24 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     """
     check_regular(path)
     if str(path).endswith(".npz"):
-        with np.load(path) as archive:
-            if not {"points", "tours"} <= set(archive.files):
-                raise InstanceFormatError(f"{path}: expected arrays named points and tours")
-            return [*archive["points"]], [*archive["tours"]]
+        return _labels_of_archive(path)
     with open(path, encoding="ascii", errors="replace") as file:
         pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
+
+
+def _labels_of_archive(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    try:
+        with np.load(path) as archive:
+            points, tours = archive["points"].astype(np.float64), archive["tours"]
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
+    if points.ndim != 3 or points.shape[2] != 2 or not np.isfinite(points).all():
+        raise InstanceFormatError(f"{path}: expected finite points, [number, n, 2]")
+    cities = np.arange(points.shape[1])
+    if tours.shape != points.shape[:2] or (np.sort(tours, axis=1) != cities).any():
+        raise InstanceFormatError(f"{path}: expected a tour of all cities for each instance")
+    return [*points], [*tours.astype(np.int32)]
 
 
 def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:

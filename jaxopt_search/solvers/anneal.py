@@ -476,12 +476,11 @@ class Clock(Pacer):
         if step == before[0]:
             return False
         made, took = step - before[0], seconds - before[1]
-        if recipe.first_round is None:
-            pass
-        elif self._is_first_round() and pace.done < 1:
-            first = recipe.first_round * self._n * took / made
+        looks = recipe.first_round
+        if looks is not None and self._is_first_round() and pace.done < 1:
+            first = looks * self._n * took / made
             now = self._in_round(now._replace(first=first), now.began)
-        elif now.ends <= seconds < self._max_seconds:
+        elif looks is not None and now.ends <= seconds < self._max_seconds:
             now = self._in_round(now, seconds)
             self._now = now._replace(since=0, num_recombinations=0, recombining_seconds=0.0)
             per_step = now.seconds_per_step / (now.cooled_by - seconds)

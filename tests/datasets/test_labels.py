@@ -41,3 +41,27 @@ def test_what_is_no_label_is_refused(line, reason, tmp_path):
     with pytest.raises(js.InstanceFormatError, match=r"labels\.txt, line 2: ") as caught:
         js.datasets.load_labels(path)
     assert reason in str(caught.value)
+
+
+POINTS, TOURS = np.zeros((2, 3, 2)), np.tile(np.arange(3), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "reason"),
+    [
+        ({"points": POINTS}, "no archive of points and tours"),
+        ({"points": POINTS[0], "tours": TOURS}, "[number, n, 2]"),
+        ({"points": POINTS + np.nan, "tours": TOURS}, "finite"),
+        ({"points": POINTS, "tours": TOURS[:1]}, "a tour of all cities"),
+        ({"points": POINTS, "tours": TOURS + 1}, "a tour of all cities"),
+        (None, "no archive of points and tours"),
+    ],
+)
+def test_no_other_archive_is_read(arrays, reason, tmp_path):
+    path = tmp_path / "labels.npz"
+    path.write_bytes(b"PK torn")
+    if arrays is not None:
+        np.savez(path, **arrays)
+    with pytest.raises(js.InstanceFormatError, match=r"labels\.npz: ") as caught:
+        js.datasets.load_labels(path)
+    assert reason in str(caught.value)
