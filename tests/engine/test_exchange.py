@@ -82,12 +82,11 @@ def test_the_course_is_the_same(kind, limit):
 
 def test_by_itself_as_within_the_program_of_the_steps():
     """`solve` makes an exchange that combines solutions by a program of its own, `run` does not."""
-    for kind, problem in PROBLEMS.items():
-        limits = {"max_steps": 2 * EVERY, "num_searches": 5, "check_every": 12}
-        apart = solve(kind, chunk_steps=2 * EVERY, **limits)[0].state
-        within = js.run(3, problem, SEARCH, exchange=EXCHANGE, **limits)
-        chex.assert_trees_all_equal(apart._replace(status=None), within._replace(status=None))
-        assert (np.asarray(within.ancestor) != np.arange(5)).any()
+    limits = {"max_steps": 2 * EVERY, "num_searches": 5, "check_every": 12}
+    apart = solve("ints", chunk_steps=2 * EVERY, **limits)[0].state
+    within = js.run(3, PROBLEMS["ints"], SEARCH, exchange=EXCHANGE, **limits)
+    chex.assert_trees_all_equal(apart._replace(status=None), within._replace(status=None))
+    assert (np.asarray(within.ancestor) != np.arange(5)).any()
 
 
 @pytest.mark.devices(2)
