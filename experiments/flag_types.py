@@ -5,8 +5,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from experiments import record_files
-
 
 def integers(text: str) -> list[int]:
     """Returns the numbers of a list such as `12,32,64`."""
@@ -42,6 +40,18 @@ def limits(text: str) -> list[float]:
     return values
 
 
+def some_of(*names: str) -> Callable[[str], list[str]]:
+    """Returns the type of a list of some of these names."""
+
+    def checked(text: str) -> list[str]:
+        parts = words(text)
+        if unknown := [part for part in parts if part not in names]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not among {','.join(names)}")
+        return parts
+
+    return checked
+
+
 def words(text: str) -> list[str]:
     """Returns the parts of a list such as `rd100,eil101`."""
     parts = [part for part in text.split(",") if part]
@@ -53,30 +63,3 @@ def words(text: str) -> list[str]:
 def devices(text: str) -> int | str:
     """Returns a number of devices, or `all` or a platform."""
     return int(text) if text.isdigit() else text
-
-
-def file_to_add_to(*experiments: str) -> Callable[[str], str]:
-    """Returns the type of a file to which records of these experiments can be added."""
-
-    def checked(path: str) -> str:
-        try:
-            record_files.check_writable(path, experiments)
-        except (ValueError, OSError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return path
-
-    return checked
-
-
-def files_to_report(*experiments: str) -> Callable[[str], list[str]]:
-    """Returns the type of a list such as `a.jsonl,b.jsonl` of files of these experiments."""
-
-    def checked(text: str) -> list[str]:
-        paths = words(text)
-        try:
-            record_files.read_all(paths, experiments)
-        except (ValueError, OSError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return paths
-
-    return checked

@@ -19,7 +19,6 @@ searches run side by side follows from the size of the table of moves alone
 `--ways numba` is TabuCol on one core (`compiled_coloring`), one search for the same time.
 """
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -140,20 +139,11 @@ def _shown(value: float, how: str) -> str:
     return "-" if value == _ENDLESS else format(value, how)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    small = ["queen5_5", "queen6_6", "myciel3", "myciel4"]
-    description = "Colors graphs by tabu search on FANG's N(x)."
-    return timed_runs.parser("coloring", description, list(CASES), small)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(),
-        arguments,
-        lambda args: timed_runs.jobs_of(args, "coloring", list(CASES), prepared),
-        lambda records, args: table(records, markdown=args.markdown),
+    small = ["queen5_5", "queen6_6", "myciel3", "myciel4"]
+    return timed_runs.run_script(
+        "coloring", __doc__, arguments, list(CASES), small, prepared, table
     )
 
 

@@ -25,7 +25,6 @@ with as many searches as the tabu search and without another setting.
 time, with the tenures of breakout local search, which served it best.
 """
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -161,20 +160,10 @@ def _reached(times: list[float]) -> tuple[str, str]:
     return f"{number}/{len(times)}", "-" if middle == _ENDLESS else f"{middle:.3g}"
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    return timed_runs.parser(
-        "maxcut", "Maximum cuts of the G-set's graphs.", list(GRAPHS), ["G1", "G6", "G43"], WAYS
-    )
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(),
-        arguments,
-        lambda args: timed_runs.jobs_of(args, "maxcut", list(GRAPHS), prepared, WAYS),
-        lambda records, args: table(records, markdown=args.markdown),
+    return timed_runs.run_script(
+        "maxcut", __doc__, arguments, list(GRAPHS), ["G1", "G6", "G43"], prepared, table, WAYS
     )
 
 

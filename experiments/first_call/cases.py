@@ -64,13 +64,10 @@ def chosen(names: Sequence[str]) -> list[str]:
       ['queens-100', 'queens-1000', 'nug12']
     """
     every = [name for own in NAMES.values() for name in own]
-    found: dict[str, None] = {}
-    for name in names:
-        if name not in ("all", *NAMES, *every):
-            expected = ["all", *NAMES, *every]
-            raise ValueError(f"case {name!r} is unknown, expected some of {expected}")
-        found |= dict.fromkeys(every if name == "all" else NAMES.get(name, (name,)))
-    return list(found)
+    known = NAMES | {name: (name,) for name in every} | {"all": every}
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"case {unknown[0]!r} is unknown, expected some of {list(known)}")
+    return list(dict.fromkeys(case for name in names for case in known[name]))
 
 
 def cases(names: Sequence[str], data: str | None) -> list[Case]:

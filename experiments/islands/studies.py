@@ -15,7 +15,6 @@ from experiments.islands.paper import FLOW, POPULATION, TABLE_1
 
 def by_devices(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times of islands by the number of devices that share them."""
-    records = kept.completed(records)
     kept.check_kind(records, *kept.KIND)
     rows = []
     counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
@@ -68,7 +67,7 @@ def by_variant(records: kept.Records, *, markdown: bool = False) -> str:
 
     Where a file has its matrices as equation 1 does, there is nothing to exchange.
     """
-    records, rows = kept.completed(records), []
+    rows = []
     for name in kept.names_in(records):
         islands = max(s["islands"] for s in kept.settings_on(records, name, "all"))
         usual = {"encoding": "paper", "population": POPULATION, "mutation": 1.0, "local_steps": 0}
@@ -99,7 +98,6 @@ def _mean_and_error(made: Sequence[float]) -> tuple[str, str]:
 
 def by_distribution(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how well distributions fit the times of one island: the largest distances."""
-    records = kept.completed(records)
     kept.check_kind(records, *kept.KIND)
     rows = []
     for name in kept.names_in(records):
@@ -116,7 +114,7 @@ _FAMILIES: tuple[js.run_times.Family, ...] = ("gamma", "normal", "exponential", 
 
 def by_encoding(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many generations one island takes by the encoding, where there are two."""
-    records, rows = kept.completed(records), []
+    rows = []
     kept.check_kind(records, *(part for part in kept.KIND if part != "encoding"))
     for name in kept.names_in(records):
         if FLOW.get(name) == 1:
@@ -135,7 +133,7 @@ def by_encoding(records: kept.Records, *, markdown: bool = False) -> str:
 
 def by_rate(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many of the runs of one island without restarts find it, by rate of mutation."""
-    records, rows = kept.completed(records), []
+    rows = []
     kept.check_kind(records, *(part for part in kept.KIND if part != "mutation"))
     rates = sorted({record["settings"]["mutation"] for record in records})
     for name in kept.names_in(records):

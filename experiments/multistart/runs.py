@@ -1,7 +1,7 @@
 """Runs of the three searches, by the library and compiled for one core, and runs to targets."""
 
 import math
-import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +11,7 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common, one_core
 from experiments.multistart import compiled_qap, compiled_tabu, models
-from experiments.multistart.tables import (
-    CORE,
-    MODELS,
-)
+from experiments.multistart.tables import CORE, MODELS
 from jaxopt_search.backends import choice
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine.devices import find_devices
@@ -82,8 +79,7 @@ def measure(
     search = searches(problem, steps)[algorithm]
     is_climbing = algorithm == "hc"
 
-    def run(max_steps: int) -> tuple[js.Result, float]:
-        began = time.perf_counter()
+    def run(max_steps: int) -> js.Result:
         result = js.solve(
             problem,
             search,
@@ -95,10 +91,10 @@ def measure(
             implementation=way.implementation,
             devices=way.devices,
         )
-        return common.unless_interrupted(result), time.perf_counter() - began
+        return common.unless_interrupted(result)
 
     run(1)
-    result, seconds = run(100 * instance.n if is_climbing else steps)
+    result, seconds = common.timed(run, 100 * instance.n if is_climbing else steps)
     made = int(np.asarray(result.state.info.accepted).sum())
     known = settings(algorithm, way, num_searches, steps)
     counts = result.nit, result.nfev, made
@@ -153,15 +149,11 @@ def _measure_model(
 
         def run(num_steps: int) -> models.Found:
             if way.implementation == "iteration":
-                return jax.block_until_ready(models.iteration(problem, search, state, num_steps))
-            return jax.block_until_ready(
-                models.algorithmic(*matrices, starts, state.key, num_steps, implementation)
-            )
+                return models.iteration(problem, search, state, num_steps)
+            return models.algorithmic(*matrices, starts, state.key, num_steps, implementation)
 
-        run(1)
-        began = time.perf_counter()
-        found = run(steps)
-        seconds = time.perf_counter() - began
+        jax.block_until_ready(run(1))
+        found, seconds = common.timed(run, steps)
     costs = _costs(_matrices(instance), np.asarray(found.best))
     counts = steps, num_searches * steps * math.comb(instance.n, 2), int(found.moves.sum())
     known = settings("ts", way, num_searches, steps)
@@ -188,9 +180,7 @@ Measured = tuple[float, int, int, int, np.ndarray]
 def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
     data, climb = _matrices(instance), one_core.compiled(compiled_qap.build_climber)
     found = compiled_qap.starts(instance.n, num_searches, seed)
-    began = time.perf_counter()
-    made = climb(*data, found)
-    seconds = time.perf_counter() - began
+    made, seconds = common.timed(climb, *data, found)
     return seconds, made, made * math.comb(instance.n, 2), made - num_searches, _costs(data, found)
 
 
@@ -198,20 +188,17 @@ def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> 
     data, anneal = _matrices(instance), one_core.compiled(compiled_qap.build_annealer)
     hottest, factor = cooling(js.qap_from_instance(instance), steps)
     found = compiled_qap.starts(instance.n, num_searches, seed)
-    began = time.perf_counter()
     # The matrices have all costs twice as high.
-    priced, moves = anneal(*data, found, 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed)
-    seconds = time.perf_counter() - began
+    how = 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed
+    (priced, moves), seconds = common.timed(anneal, *data, found, *how)
     return seconds, num_searches * steps, priced, moves, _costs(data, found)
 
 
 def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
     data, advance = _matrices(instance), one_core.compiled(compiled_tabu.build)
     found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
-    began = time.perf_counter()
-    for search in found:
-        advance(*data, search, steps, -(2**62))
-    seconds = time.perf_counter() - began
+    never = -(2**62)  # a cost at which it would stop
+    seconds = sum(common.timed(advance, *data, search, steps, never)[1] for search in found)
     made, costs = num_searches * steps, _costs(data, [search.best for search in found])
     return seconds, made, made * math.comb(instance.n, 2), made, costs
 
@@ -238,21 +225,24 @@ def settings(algorithm: str, way: Way, num_searches: int, steps: int) -> dict[st
     }
 
 
-def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[str, Any]:
-    """Returns the record of a run of `solve_qap` until it is within `gap`, warm."""
-    target = math.floor(instance.best_known * (1 + gap))
-    result = js.solve_qap(instance, key=seed, max_seconds=seconds, target=target)
-    common.unless_interrupted(result)
-    return {
-        "experiment": "qap_targets",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": {"gap": gap, "seconds": seconds},
-        "reached": result.success,
-        "seconds": result.elapsed,
-        "best_gap": _gap(result.fun, instance),
-        **common.provenance(find_devices("all")),
-    }
+def reach(
+    instance: QAPInstance, gap: float, seconds: float, seeds: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yields the records of runs of `solve_qap` until they are within `gap`, all warm."""
+    limits = {"max_seconds": seconds, "target": math.floor(instance.best_known * (1 + gap))}
+    js.solve_qap(instance, key=seeds[0], **limits)
+    for seed in seeds:
+        result = common.unless_interrupted(js.solve_qap(instance, key=seed, **limits))
+        yield common.record(
+            "qap_targets",
+            instance.name,
+            seed,
+            {"gap": gap, "seconds": seconds},
+            find_devices("all"),
+            reached=result.success,
+            seconds=result.elapsed,
+            best_gap=_gap(result.fun, instance),
+        )
 
 
 def _gap(cost: float, instance: QAPInstance) -> float | None:

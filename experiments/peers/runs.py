@@ -1,14 +1,12 @@
 """Runs of a solver on an instance, with growing limits."""
 
 import dataclasses
-import math
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from experiments import common
 from experiments.common import Progress, Runs
-from experiments.peers.levels import gap, improvements
+from experiments.peers.levels import finite, gap, improvements
 from jaxopt_search.engine.devices import find_devices
 
 GROWTH = 2.5
@@ -96,31 +94,16 @@ class Case:
         """Returns the records of runs with growing limits."""
         records: list[dict[str, Any]] = []
         for limit in limits(self.solver, self.plan.seconds):
-            is_long = self.solver.unit == "runs" and records and self._too_long(records[-1])
-            if is_long or (records and records[-1]["cost"] <= self.instance.best_known):
-                break
             records.append(self._record("warm", seed, limit))
+            # Twice as many runs would take more time than there is.
+            is_over = self.solver.unit == "runs" and 2 * records[-1]["seconds"] > self.plan.seconds
+            if is_over or records[-1]["cost"] <= self.instance.best_known:
+                break
         return records
 
-    def _too_long(self, last: dict[str, Any]) -> bool:
-        """Returns whether twice as many runs would take more time than there is."""
-        return 2 * last["seconds"] > self.plan.seconds
-
     def _record(self, call: str, seed: int, limit: float) -> dict[str, Any]:
-        settings = self._settings(call, limit)
-        if not self.runs.has(settings, self.instance.name, seed):
-            self._get_ready(call, seed)
-            self.runs.add(self._make(settings, seed))
-        return next(
-            record
-            for record in self.runs.records
-            if (record["settings"], record["instance"], record["seed"])
-            == (settings, self.instance.name, seed)
-        )
-
-    def _settings(self, call: str, limit: float) -> dict[str, Any]:
         solver = self.solver
-        return {
+        settings = {
             "solver": solver.name,
             "version": solver.version,
             "runs_on": solver.runs_on,
@@ -128,6 +111,10 @@ class Case:
             "budget": limit,
             "unit": solver.unit,
         }
+        if not self.runs.has(settings, self.instance.name, seed):
+            self._get_ready(call, seed)
+            self.runs.add(self._make(settings, seed))
+        return self.runs.those([(settings, self.instance.name, seed)])[0]
 
     def _get_ready(self, call: str, seed: int) -> None:
         """Sees to it that the next call compiles everything, or nothing."""
@@ -139,26 +126,24 @@ class Case:
 
     def _make(self, settings: dict[str, Any], seed: int) -> dict[str, Any]:
         best_known = self.instance.best_known
-        began = time.perf_counter()
-        solution, trace = self.solver.solve(self.data, seed, settings["budget"], best_known)
-        seconds = time.perf_counter() - began
+        own = self.data, seed, settings["budget"], best_known
+        (solution, trace), seconds = common.timed(self.solver.solve, *own)
         cost = self.plan.problem.cost(self.instance, solution)
         if any(claimed < cost for _, claimed in trace):
             raise RuntimeError(f"{self.solver.name} claims less than the {cost} of its solution")
-        above = gap(cost, best_known)
-        return {
-            "experiment": "peers",
-            "instance": self.instance.name,
-            "n": self.instance.n,
-            "seed": seed,
-            "settings": settings,
-            "cost": cost,
-            "best_known": best_known,
-            "gap": above if math.isfinite(above) else None,
-            "seconds": seconds,
-            "trace": improvements([*trace, (seconds, cost)]),
-            **common.provenance(find_devices("all")),
-        }
+        return common.record(
+            "peers",
+            self.instance.name,
+            seed,
+            settings,
+            find_devices("all"),
+            n=self.instance.n,
+            cost=cost,
+            best_known=best_known,
+            gap=finite(gap(cost, best_known)),
+            seconds=seconds,
+            trace=improvements([*trace, (seconds, cost)]),
+        )
 
 
 def execute(plan: Plan, runs: Runs) -> list[dict[str, Any]]:

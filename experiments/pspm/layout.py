@@ -40,9 +40,20 @@ def fit(rows: list[Row], scheme: str) -> list[str]:
     ]
 
 
-def paragraphs(parts: Sequence[str], markdown: bool) -> str:
-    """Returns the parts below one another; in Markdown with blank lines, or they would flow."""
-    return ("\n\n" if markdown else "\n").join(parts)
+def section(
+    above: Sequence[str],
+    rows: list[Row],
+    columns: list[Column],
+    below: Sequence[str],
+    markdown: bool,
+    **how: Any,
+) -> str:
+    """Returns a table between paragraphs; empty where we have none of its figures.
+
+    In Markdown blank lines part the paragraphs, or they would flow.
+    """
+    body = render(rows, columns, markdown, **how)
+    return ("\n\n" if markdown else "\n").join([*above, body, *below]) if body else ""
 
 
 def rows_of(records: Records, kind: str, paper: dict[str, Any]) -> list[Row]:
@@ -87,18 +98,14 @@ def _cell(ours: float | None, paper: float | None, digits: int) -> str:
     return text if paper is None else f"{text} ({paper:.{digits}f})"
 
 
-def run_notes(records: Records, kind: str) -> list[str]:
+def run_notes(rows: Sequence[Row], kind: str = "quality") -> list[str]:
     """Returns on what, how many at a time, and how often each scheme was run."""
+    own = [r for row in rows for r in row.records if r["settings"]["kind"] == kind]
+    schemes = common.grouped(own, lambda record: record["settings"]["scheme"]["name"])
     lines = []
-    for scheme in MOVES | MORE_MOVES:
-        own = [
-            record["settings"] | {"instance": record["instance"], "seed": record["seed"]}
-            for record in records
-            if record["settings"]["kind"] == kind and record["settings"]["scheme"]["name"] == scheme
-        ]
-        if not own:
-            continue
-        seeds = len({settings["seed"] for settings in own})
+    for scheme in filter(schemes.get, MOVES | MORE_MOVES):
+        seeds = len({record["seed"] for record in schemes[scheme]})
+        own = [record["settings"] for record in schemes[scheme]]
         batch = max(settings["batch"] for settings in own)
         devices = sorted({f"{s['num_devices']} x {s['device_kind']}" for s in own})
         runs = "1 run" if seeds == 1 else f"{seeds} runs"

@@ -4,8 +4,11 @@ A figure is a function of records, which returns None where none of them tell it
 """
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
+
+from experiments import common
 
 Records = list[dict[str, Any]]
 
@@ -80,9 +83,7 @@ def over_instances(figure: Callable[..., Any], scheme: str) -> Callable[[Records
     """Returns the mean over instances of a figure of runs that all have as many moves."""
 
     def mean(records: Records) -> float | None:
-        by_instance: dict[str, Records] = {}
-        for record in records:
-            by_instance.setdefault(record["instance"], []).append(record)
+        by_instance = common.grouped(records, itemgetter("instance"))
         moves = records[0]["settings"]["scheme"]["moves"] if records else None
         return mean_of([figure(scheme, moves=moves)(own) for own in by_instance.values()])
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from experiments.pspm.layout import Column, fit, paragraphs, render, rows_of, run_notes
+from experiments.pspm.layout import Column, fit, rows_of, run_notes, section
 from experiments.pspm.measures import Records, error, quotient, speed
 from experiments.pspm.paper import TABLE_2
 
@@ -27,8 +27,7 @@ def core_table(records: Records, markdown: bool = False) -> str:
         f" is one of {_cpus(records)}, with one search of 12 moves (sspm) or of one (single),"
         " compiled by numba."
     )
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    return paragraphs([title, render(rows, columns, markdown), *notes], markdown)
+    return section([title], rows, columns, run_notes(rows), markdown)
 
 
 def descent_table(records: Records, markdown: bool = False) -> str:
@@ -38,15 +37,12 @@ def descent_table(records: Records, markdown: bool = False) -> str:
     columns = [
         Column(text, 2, error(scheme), lambda row: row.pssm[1]) for scheme, text in names.items()
     ]
-    if not (body := render(rows, columns, markdown)):
-        return ""
     title = (
         "\nOne search with one move that accepts nothing worse, and (core strict) nothing equal."
         " SEC in percent; in brackets the paper's of PSSM."
     )
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    fits = [line for scheme in names for line in fit(rows, scheme)]
-    return paragraphs([title, body, *notes, *fits], markdown)
+    below = [*run_notes(rows), *(line for scheme in names for line in fit(rows, scheme))]
+    return section([title], rows, columns, below, markdown)
 
 
 def exchange_table(records: Records, markdown: bool = False) -> str:
@@ -66,8 +62,7 @@ def exchange_table(records: Records, markdown: bool = False) -> str:
         "\nPSPM by the number of temperatures from one broadcast of the best to the next."
         " SEC in percent; SSES in 1e6 moves/s."
     )
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    return paragraphs([title, render(rows, columns, markdown), *notes], markdown)
+    return section([title], rows, columns, run_notes(rows), markdown)
 
 
 def _period(record: dict[str, Any]) -> int | None:
