@@ -288,8 +288,8 @@ def run_script(
 ) -> int:
     """Runs a script that has the flags of `parser`, and returns its exit status.
 
-    What a person got wrong, a file that cannot be read or written, or a package that is missing ends
-    it with one line.
+    What a person got wrong, a file that cannot be read or written, or a missing package ends it
+    with one line.
 
     Args:
       plan: returns what the arguments ask for.

@@ -60,7 +60,7 @@ def ways(name: str) -> list[Way]:
     Without numba there is nothing to compare with.
     """
     cpu, found = jax.devices("cpu"), find_devices("all")
-    core = [Way(CORE, "numba", ())] if one_core.has_numba() else []
+    core = [Way(CORE, "numba", tuple(cpu[:1]))] if one_core.has_numba() else []
     core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
         return [*core, Way(f"{len(found)} x {found[0].device_kind}", "auto", found)]
@@ -71,13 +71,50 @@ def measure(
     instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
 ) -> dict[str, Any]:
     """Returns the record of one run, warm."""
-    if way.implementation == "numba":
-        return _measure_compiled(instance, algorithm, way, num_searches, steps, seed)
+    run = _by_library
     if way.implementation in ("algorithmic", "iteration"):
-        return _measure_model(instance, way, num_searches, steps, seed)
+        run = _by_model
+    elif way.implementation == "numba":
+        run = _on_a_core
+    found = run(instance, algorithm, way, num_searches, steps, seed)
+    return common.record(
+        "qap_multistart",
+        instance.name,
+        seed,
+        settings(algorithm, way, num_searches, steps),
+        way.devices,
+        seconds=found.seconds,
+        steps=found.steps,
+        moves_priced=found.priced,
+        moves_made=found.made,
+        mean_gap=_gap(float(np.mean(found.costs)), instance),
+        best_gap=_gap(float(np.min(found.costs)), instance),
+        status=found.status,
+    )
+
+
+class Found(NamedTuple):
+    """What is found by all searches of a run.
+
+    Attributes:
+      steps: of a search.
+      priced, made: moves, of all of them.
+      costs: the best of each.
+    """
+
+    seconds: float
+    steps: float
+    priced: int
+    made: int
+    costs: Any
+    status: str = "MAX_STEPS"
+
+
+def _by_library(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> Found:
     problem = js.qap_from_instance(instance)
     search = searches(problem, steps)[algorithm]
-    is_climbing = algorithm == "hc"
 
     def run(max_steps: int) -> js.Result:
         result = js.solve(
@@ -86,7 +123,7 @@ def measure(
             seed,
             num_searches=num_searches,
             max_steps=max_steps,
-            chunk_steps=max_steps or None,
+            chunk_steps=max_steps,
             check_every=_CHECK_EVERY,
             implementation=way.implementation,
             devices=way.devices,
@@ -94,53 +131,17 @@ def measure(
         return common.unless_interrupted(result)
 
     run(1)
-    result, seconds = common.timed(run, 100 * instance.n if is_climbing else steps)
+    result, seconds = common.timed(run, 100 * instance.n if algorithm == "hc" else steps)
     made = int(np.asarray(result.state.info.accepted).sum())
-    known = settings(algorithm, way, num_searches, steps)
-    counts = result.nit, result.nfev, made
-    costs, status = result.costs, result.status.name
-    return _record(instance, seed, known, way.devices, seconds, counts, costs, status)
+    return Found(seconds, result.nit, result.nfev, made, result.costs, result.status.name)
 
 
-def _record(
-    instance: QAPInstance,
-    seed: int,
-    known: dict[str, Any],
-    devices: tuple[jax.Device, ...],
-    seconds: float,
-    counts: tuple[float, int, int],
-    costs: Any,
-    status: str,
-) -> dict[str, Any]:
-    """Returns the record of a run.
-
-    Args:
-      counts: steps of a search, and moves that all of them have priced and made.
-      costs: the best of each search.
-    """
-    steps, priced, made = counts
-    return common.record(
-        "qap_multistart",
-        instance.name,
-        seed,
-        known,
-        devices,
-        seconds=seconds,
-        steps=steps,
-        moves_priced=priced,
-        moves_made=made,
-        mean_gap=_gap(float(np.mean(costs)), instance),
-        best_gap=_gap(float(np.min(costs)), instance),
-        status=status,
-    )
-
-
-def _measure_model(
-    instance: QAPInstance, way: Way, num_searches: int, steps: int, seed: int
-) -> dict[str, Any]:
-    """Returns the record of tabu search by one of the paper's models, warm."""
+def _by_model(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> Found:
+    """Returns what tabu search by one of the paper's models finds."""
     problem = js.qap_from_instance(instance)
-    search = searches(problem, steps)["ts"]
+    search = searches(problem, steps)[algorithm]
     implementation = "cuda" if choice.runs_kernels(way.devices[0]) else "xla"
     with jax.default_device(way.devices[0]):
         state = js.init(seed, problem, search, num_searches=num_searches)
@@ -154,53 +155,45 @@ def _measure_model(
 
         jax.block_until_ready(run(1))
         found, seconds = common.timed(run, steps)
+    priced = num_searches * steps * math.comb(instance.n, 2)
     costs = _costs(_matrices(instance), np.asarray(found.best))
-    counts = steps, num_searches * steps * math.comb(instance.n, 2), int(found.moves.sum())
-    known = settings("ts", way, num_searches, steps)
-    return _record(instance, seed, known, way.devices, seconds, counts, costs, "MAX_STEPS")
+    return Found(seconds, steps, priced, int(found.moves.sum()), costs)
 
 
-def _measure_compiled(
+def _on_a_core(
     instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
-) -> dict[str, Any]:
-    """Returns the record of searches compiled for one core, one after the other."""
+) -> Found:
+    """Returns what searches compiled for one core find, one after the other."""
     run = _COMPILED[algorithm]
     run(instance, 1, 1, seed)
-    seconds, made, priced, moves, costs = run(instance, num_searches, steps, seed)
-    known = settings(algorithm, way, num_searches, steps)
-    status = "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS"
-    on, counts = tuple(jax.devices("cpu")[:1]), (made / num_searches, priced, moves)
-    return _record(instance, seed, known, on, seconds, counts, costs, status)
+    return run(instance, num_searches, steps, seed)
 
 
-Measured = tuple[float, int, int, int, np.ndarray]
-"""Seconds, steps, moves priced and moves made of all searches, and the best cost of each."""
-
-
-def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
     data, climb = _matrices(instance), one_core.compiled(compiled_qap.build_climber)
     found = compiled_qap.starts(instance.n, num_searches, seed)
     made, seconds = common.timed(climb, *data, found)
-    return seconds, made, made * math.comb(instance.n, 2), made - num_searches, _costs(data, found)
+    priced, each = made * math.comb(instance.n, 2), made / num_searches
+    return Found(seconds, each, priced, made - num_searches, _costs(data, found), "LOCAL_OPTIMA")
 
 
-def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
     data, anneal = _matrices(instance), one_core.compiled(compiled_qap.build_annealer)
     hottest, factor = cooling(js.qap_from_instance(instance), steps)
     found = compiled_qap.starts(instance.n, num_searches, seed)
     # The matrices have all costs twice as high.
     how = 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed
-    (priced, moves), seconds = common.timed(anneal, *data, found, *how)
-    return seconds, num_searches * steps, priced, moves, _costs(data, found)
+    (priced, made), seconds = common.timed(anneal, *data, found, *how)
+    return Found(seconds, steps, priced, made, _costs(data, found))
 
 
-def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
     data, advance = _matrices(instance), one_core.compiled(compiled_tabu.build)
     found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
     never = -(2**62)  # a cost at which it would stop
     seconds = sum(common.timed(advance, *data, search, steps, never)[1] for search in found)
     made, costs = num_searches * steps, _costs(data, [search.best for search in found])
-    return seconds, made, made * math.comb(instance.n, 2), made, costs
+    return Found(seconds, steps, made * math.comb(instance.n, 2), made, costs)
 
 
 _COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}

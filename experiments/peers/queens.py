@@ -16,10 +16,8 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.peers.ours import Ours
+from experiments.peers.solver import Ours, Points, Solver
 from experiments.queens import compiled
-
-Points = list[tuple[float, int]]
 
 _MOST_CONSTRAINTS = 50_000
 
@@ -65,11 +63,9 @@ def cost(task: QueensTask, placements: np.ndarray) -> int:
     """
     if not len(placements):
         return task.wanted
-    rows = np.arange(task.n)
-    for lines in (placements, placements + rows, placements - rows):
-        ordered = np.sort(lines, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ValueError(f"a placement of {task.n} queens is not valid")
+    are_orders = (np.sort(placements, axis=1) == np.arange(task.n)).all()
+    if not are_orders or np.any(js.attacking_pairs(placements)):
+        raise ValueError(f"a placement of {task.n} queens is not valid")
     return task.wanted - len(np.unique(placements, axis=0))
 
 
@@ -86,18 +82,7 @@ class JaxoptSearch(Ours):
         return common.unless_interrupted(result).solutions.astype(np.int32), []
 
 
-class Peer:
-    """What the peers have in common: one run with the last limit, on one thread."""
-
-    unit, first, compiles = "seconds", None, False
-    runs_on = "1 thread"
-
-    def prepare(self, task: QueensTask) -> QueensTask:
-        """Returns the task as it is."""
-        return task
-
-
-class OneByOne(Peer):
+class OneByOne(Solver):
     """A solver that gives placements one by one, in `placements`, until there are enough."""
 
     def solve(self, task: QueensTask, seed: int, limit: float, target: int) -> tuple[Any, Points]:
@@ -183,7 +168,7 @@ def _is_peaceful(rows: int) -> Any:
     return lambda a, b: a != b and abs(a - b) != rows
 
 
-class CpSat(Peer):
+class CpSat(Solver):
     """OR-Tools' CP-SAT on one thread: three all-different constraints."""
 
     name = "ortools"

@@ -2,54 +2,16 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from experiments import common
 from experiments.common import Progress, Runs
 from experiments.peers.levels import finite, gap, improvements
+from experiments.peers.solver import Solver
 from jaxopt_search.engine.devices import find_devices
 
 GROWTH = 2.5
 """How much a limit in seconds grows from run to run; one in runs is doubled."""
-
-
-class Solver(Protocol):
-    """A solver, ours or a peer. Making one imports its package.
-
-    Attributes:
-      name, version: of the package.
-      runs_on: what it computes on, such as `1 thread`.
-      unit: of its limit, "seconds" or "runs".
-      first: the first limit of a series; None for one run with the last limit.
-      compiles: whether a first call compiles, and is measured apart.
-    """
-
-    name: str
-    version: str
-    runs_on: str
-    unit: str
-    first: float | None
-    compiles: bool
-
-    def prepare(self, instance: Any) -> Any:
-        """Returns an instance in the form that the solver takes.
-
-        Raises:
-          ValueError: if it cannot take this instance.
-        """
-        ...
-
-    def solve(self, data: Any, seed: int, limit: float, target: int) -> "Answer":
-        """Runs the solver; it may end early at a cost of `target`."""
-        ...
-
-    def forget(self) -> None:
-        """Drops what was compiled; not called unless `compiles`."""
-        ...
-
-
-Answer = tuple[Any, list[tuple[float, int]]]
-"""A solution, and what is known of the course to it: (seconds since the call, best cost)."""
 
 
 class Plan(NamedTuple):
