@@ -3,7 +3,6 @@
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any
 
 
 def integers(text: str) -> list[int]:
@@ -18,18 +17,14 @@ def integers(text: str) -> list[int]:
 
 def positive(text: str) -> int:
     """Returns a number from 1 up."""
-    return _one(integers(text), text)
+    (value,) = integers(text)
+    return value
 
 
 def limit(text: str) -> float:
     """Returns seconds above 0."""
-    return _one(limits(text), text)
-
-
-def _one(values: list[Any], text: str) -> Any:
-    if len(values) != 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is a list, expected one number")
-    return values[0]
+    (value,) = limits(text)
+    return value
 
 
 def limits(text: str) -> list[float]:

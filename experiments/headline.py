@@ -99,8 +99,8 @@ def _over(times: dict[tuple[str, str], float], others: set[str]) -> list[float]:
 
 
 def _sets_of_tours(records: Sequence[dict[str, Any]]) -> list[float]:
-    ours = [record for record in records if record["settings"]["solver"] == _OURS]
-    others = [record for record in records if record["settings"]["solver"] != _OURS]
+    by = common.grouped(records, lambda record: record["settings"]["solver"] == _OURS)
+    ours, others = by[True], by[False]
     found = []
     for own in ours:
         good = [r["seconds"] for r in others if r["mean_length"] <= own["mean_length"]]
@@ -138,17 +138,11 @@ def _successors(records: Sequence[dict[str, Any]]) -> list[float]:
 
 def table(found: dict[str, list[Line]], *, markdown: bool = False) -> str:
     """Returns the least, the median and the greatest ratio of each line."""
-    rows = [
-        [
-            line.what,
-            hardware,
-            line.against,
-            str(len(line.ratios)),
-            *map(_shown, (min(line.ratios), statistics.median(line.ratios), max(line.ratios))),
-        ]
-        for hardware, own in found.items()
-        for line in own
-    ]
+    rows = []
+    for hardware, own in found.items():
+        for what, against, ratios in own:
+            three = map(_shown, (min(ratios), statistics.median(ratios), max(ratios)))
+            rows.append([what, hardware, against, str(len(ratios)), *three])
     header = "what | ours on | against | instances | least | median | most"
     return common.table(header, rows, markdown=markdown)
 

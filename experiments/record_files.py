@@ -98,7 +98,7 @@ class Runs:
         if path is not None:
             pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
             pathlib.Path(path).open("ab").close()  # fails here, not after the first run
-            self._found = {_name(record): record for record in read(path, experiments)}
+            self._found = {_name_of(record): record for record in read(path, experiments)}
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -107,30 +107,32 @@ class Runs:
 
     def has(self, settings: dict[str, Any], instance: str, seed: int) -> bool:
         """Returns whether this run was made before."""
-        return bool(self.those([(settings, instance, seed)]))
+        return _name(settings, instance, seed) in self._found
 
     def add(self, record: dict[str, Any]) -> None:
         """Writes a finished run down."""
         if self.path is not None:
             append(self.path, record)
         record = json.loads(json.dumps(record, default=_as_python))
-        self._found[_name(record)] = record
+        self._found[_name_of(record)] = record
 
     def those(self, wanted: Sequence[tuple[dict[str, Any], str, int]]) -> list[dict[str, Any]]:
         """Returns the records of these settings, instances and seeds, as far as they are there."""
-        fields = "settings", "instance", "seed"
-        names = dict.fromkeys(_name(dict(zip(fields, one, strict=True))) for one in wanted)
+        names = dict.fromkeys(_name(*one) for one in wanted)
         return [self._found[name] for name in names if name in self._found]
 
 
-def _name(record: dict[str, Any]) -> str:
-    parts = [record.get(field) for field in ("settings", "instance", "seed")]
-    return json.dumps(parts, sort_keys=True, default=_as_python)
+def _name(settings: Any, instance: Any, seed: Any) -> str:
+    return json.dumps([settings, instance, seed], sort_keys=True, default=_as_python)
+
+
+def _name_of(record: dict[str, Any]) -> str:
+    return _name(record["settings"], record.get("instance"), record.get("seed"))
 
 
 def _identity(record: dict[str, Any], without_seed: Any) -> Any:
     """Returns what tells a record from others; `without_seed` for one that has none."""
-    own = _name(record), record["experiment"], record.get("repetition")
+    own = _name_of(record), record["experiment"], record.get("repetition")
     return own if "seed" in record else without_seed
 
 

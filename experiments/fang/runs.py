@@ -83,16 +83,11 @@ def devices_of(way: str, number: int) -> tuple[jax.Device, ...]:
     """
     if way == "compiled" and not one_core.has_numba():
         raise ValueError("ways has 'compiled', which needs numba, from the extra peers")
-    if way in ("native", "compiled"):
-        found = jax.local_devices(backend="cpu")
-    elif way == "cuda":
-        found = find_devices("gpu")
-    else:
-        found = jax.local_devices()
+    found = find_devices({"cuda": "gpu", "xla": "all"}.get(way, "cpu"))
     most = 1 if way == "compiled" else len(found)
     if number > most:
         raise ValueError(f"devices is {number}, expected at most {most} for {way}")
-    return tuple(found[:number])
+    return found[:number]
 
 
 def measure(setting: Setting, limits: Limits) -> dict[str, Any]:

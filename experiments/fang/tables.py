@@ -1,5 +1,6 @@
 """Tables of what `runs` has recorded."""
 
+import math
 from collections.abc import Sequence
 from statistics import median, stdev
 from typing import Any
@@ -41,7 +42,7 @@ def report(records: Records, paper: dict[Row, dict[str, Time]], *, markdown: boo
                 ]
             )
         if len(ratios) == len(paper):
-            lowest = [_short(min(column, key=_or_infinite)) for column in zip(*ratios, strict=True)]
+            lowest = [_short(min(column)) for column in zip(*ratios, strict=True)]
             blank = [""] * (len(rows[-1]) - len(lowest) - 1)
             rows.append(["lowest", *blank, *lowest])
     loads = ["x load 1"] if has_loads else []
@@ -64,6 +65,7 @@ def _ours(record: dict[str, Any]) -> list[str]:
     setting = Setting.of(record)
     milliseconds = [1e3 * seconds for seconds in record["seconds"]]
     in_a_program = [1e3 * seconds for seconds in record["seconds_in_a_program"]]
+    deviation = stdev(milliseconds) if len(milliseconds) > 1 else 0.0
     number = setting.states * setting.variables * setting.possibilities
     parts = [setting.way, "floats" if setting.in_floats else ""]
     parts.append(f"x {setting.devices}" if setting.devices > 1 else "")
@@ -71,14 +73,10 @@ def _ours(record: dict[str, Any]) -> list[str]:
         " ".join(part for part in parts if part),
         str(len(milliseconds)),
         f"{record['compile_seconds']:.1f}",
-        _plus_minus(median(milliseconds), stdev(milliseconds) if len(milliseconds) > 1 else None),
+        f"{median(milliseconds):.4g} ± {deviation:.2g}",
         f"{median(in_a_program):.3g}" if in_a_program else "-",
         f"{1e6 * median(in_a_program or milliseconds) / number:.3g}",
     ]
-
-
-def _plus_minus(value: float, deviation: float | None) -> str:
-    return f"{value:.4g}" + ("" if deviation is None else f" ± {deviation:.2g}")
 
 
 def _times_as_load_1(row: Row, own: dict[Row, dict[str, Any]]) -> str:
@@ -91,17 +89,16 @@ def _paper_as_load_1(row: Row, paper: dict[Row, dict[str, Time]]) -> str:
     return f"{next(medians) / next(medians):.2f}"
 
 
-def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float | None, ...]:
-    """Returns how many times faster than the 1080 Ti, than the i9, and per core than the i9."""
+def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float, ...]:
+    """Returns how many times faster than the 1080 Ti, than the i9, and per core than the i9.
+
+    The last one is infinite for what ran on no core.
+    """
     setting, ours = Setting.of(record), 1e3 * median(record["seconds"])
     whole = paper["i9 7940X"].median / ours
     per_core = whole * CORES["i9 7940X"] / setting.devices
-    return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else None
+    return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else math.inf
 
 
-def _or_infinite(ratio: float | None) -> float:
-    return float("inf") if ratio is None else ratio
-
-
-def _short(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.3g}"
+def _short(ratio: float) -> str:
+    return f"{ratio:.3g}" if math.isfinite(ratio) else "-"

@@ -19,6 +19,7 @@ searches run side by side follows from the size of the table of moves alone
 `--ways numba` is TabuCol on one core (`compiled_coloring`), one search for the same time.
 """
 
+import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -111,8 +112,10 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     rows = []
     groups = timed_runs.by_group(records, "graph", "colors", "way", "searches", "seconds")
     for (name, colors, way, searches, _), group in groups.items():
-        times = [_time(record) for record in group]
-        steps = [_steps(record) for record in group]
+        times, steps = (
+            [math.inf if record["conflicts"] else record[what] for record in group]
+            for what in ("seconds", "first_step")
+        )
         left = [record["conflicts"] for record in group if record["conflicts"]]
         row = [name, str(group[0]["vertices"]), str(group[0]["edges"]), str(colors), way]
         row += [str(searches), f"{len(group) - len(left)}/{len(group)}"]
@@ -124,19 +127,8 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
 
-_ENDLESS = float("inf")
-
-
-def _time(record: dict[str, Any]) -> float:
-    return _ENDLESS if record["conflicts"] else record["seconds"]
-
-
-def _steps(record: dict[str, Any]) -> float:
-    return _ENDLESS if record["conflicts"] else record["first_step"]
-
-
 def _shown(value: float, how: str) -> str:
-    return "-" if value == _ENDLESS else format(value, how)
+    return format(value, how) if math.isfinite(value) else "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

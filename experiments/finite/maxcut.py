@@ -25,6 +25,7 @@ with as many searches as the tabu search and without another setting.
 time, with the tenures of breakout local search, which served it best.
 """
 
+import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -133,7 +134,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         best = BEST[name]
         cuts = [record["cut"] for record in group]
         near, there = (
-            [_endless(timed_runs.seconds_to(record, -least)) for record in group]
+            [timed_runs.seconds_to(record, -least) for record in group]
             for least in (best * (1 - _NEAR), best)
         )
         mean = statistics.mean(cuts)
@@ -146,18 +147,11 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
 
-_ENDLESS = float("inf")
-
-
-def _endless(seconds: float | None) -> float:
-    return _ENDLESS if seconds is None else seconds
-
-
 def _reached(times: list[float]) -> tuple[str, str]:
     """Returns how many runs came so far, and their median time."""
     middle = statistics.median(times)
-    number = sum(seconds < _ENDLESS for seconds in times)
-    return f"{number}/{len(times)}", "-" if middle == _ENDLESS else f"{middle:.3g}"
+    number = sum(map(math.isfinite, times))
+    return f"{number}/{len(times)}", f"{middle:.3g}" if math.isfinite(middle) else "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 """What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and on one core."""
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -70,42 +71,33 @@ def run_script(
       ways: those that there are.
     """
 
+    def job(args: argparse.Namespace, name: str, way: str, seed: int) -> Job:
+        one = prepare(name, seed)
+        searches = 1 if way == CORE else args.searches or num_searches(one.n, one.columns)
+        settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
+        settings |= one.settings
+        known = {"experiment": experiment, "instance": one.instance, "seed": seed}
+        known |= {"settings": settings}
+        make = lambda _: [known | one.make(way, args.seconds, searches, args.devices)]  # noqa: E731
+        return Job(settings, one.instance, [seed], f"{one.instance} {way}", make)
+
     def jobs_of(args: argparse.Namespace) -> list[Job]:
         if CORE in args.ways and not one_core.has_numba():
             raise ValueError("numba is not installed, expected it for the way 'numba'")
         names = graphs if args.graphs == ["all"] else args.graphs
-        seeds = range(args.first_seed, args.first_seed + args.seeds)
-        return [_job(experiment, args, prepare, *one) for one in product(names, args.ways, seeds)]
+        return [job(args, *one) for one in product(names, args.ways, range(args.seeds))]
 
     flags = common.parser(f"finite.{experiment}", text, experiment)
     add, number, some_of = flags.add_argument, flag_types.positive, flag_types.some_of
     graphs_help = f"some of {','.join(graphs)}, or all"
     add("--graphs", type=some_of(*graphs, "all"), default=default, help=graphs_help)
     add("--ways", type=some_of(*ways), default=[OURS], help=", ".join(ways))
-    add("--seeds", type=number, default=3, help="runs of each")
-    add("--first-seed", type=int, default=0)
+    add("--seeds", type=number, default=3, help="runs of each, from 0 on")
     add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
     add("--searches", type=number, help="side by side (default: by the size)")
     add("--devices", type=flag_types.devices, default="all")
     show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
     return common.run_script(flags, arguments, jobs_of, show)
-
-
-def _job(
-    experiment: str,
-    args: argparse.Namespace,
-    prepare: Callable[[str, int], Prepared],
-    name: str,
-    way: str,
-    seed: int,
-) -> Job:
-    one = prepare(name, seed)
-    searches = 1 if way == CORE else args.searches or num_searches(one.n, one.columns)
-    settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
-    settings |= one.settings
-    known = {"experiment": experiment, "instance": one.instance, "seed": seed, "settings": settings}
-    make = lambda _: [known | one.make(way, args.seconds, searches, args.devices)]  # noqa: E731
-    return Job(settings, one.instance, [seed], f"{one.instance} {way}", make)
 
 
 def ours(
@@ -174,9 +166,9 @@ def on_a_core(
     }
 
 
-def seconds_to(record: dict[str, Any], cost: float) -> float | None:
-    """Returns when a run had this cost or a lower one, None if it never had."""
-    return next((seconds for seconds, found in record["course"] if found <= cost), None)
+def seconds_to(record: dict[str, Any], cost: float) -> float:
+    """Returns when a run had this cost or a lower one, infinity if it never had."""
+    return next((seconds for seconds, found in record["course"] if found <= cost), math.inf)
 
 
 def by_group(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[dict[str, Any]]]:

@@ -86,16 +86,11 @@ def cases(names: Sequence[str], data: str | None) -> list[Case]:
 def _case(name: str, data: str | None, loaded: dict[str, Any]) -> Case:
     if name in _QUEENS:
         return queens_case(_QUEENS[name])
-    if name in _QAP:
-        n = _QAP[name]
-        generate = lambda: js.datasets.uniform_qap(n, seed=0)  # noqa: E731
-        (instance,) = common.find_instances(None, data, name, generate)
-        return qap_case(instance)
-    name, _, form = name.rpartition("-")
+    name, _, form = name.partition("-")
+    make, n = (js.datasets.uniform_qap, _QAP[name]) if name in _QAP else (_uniform, _TSP[name])
     if name not in loaded:
-        generate = lambda: _uniform(_TSP[name], seed=0)  # noqa: E731
-        (loaded[name],) = common.find_instances(None, data, name, generate)
-    return tsp_case(loaded[name], form)
+        (loaded[name],) = common.find_instances(None, data, name, lambda: make(n, seed=0))
+    return tsp_case(loaded[name], form) if form else qap_case(loaded[name])
 
 
 def tsp_case(instance: Any, form: str) -> Case:

@@ -45,13 +45,10 @@ def ours(request: dict[str, Any]) -> Answer:
 
 
 def _called(js: Any, kind: str, arrays: list[Any], seed: int, seconds: float) -> Answer:
+    solve = getattr(js, f"solve_{kind}")
+    given = [int(arrays[0])] if kind == "nqueens" else arrays
     began = time.perf_counter()
-    if kind == "nqueens":
-        result = js.solve_nqueens(int(arrays[0]), key=seed, max_seconds=seconds)
-    elif kind == "qap":
-        result = js.solve_qap(*arrays, key=seed, max_seconds=seconds)
-    else:
-        result = js.solve_tsp(*arrays, key=seed, max_seconds=seconds)
+    result = solve(*given, key=seed, max_seconds=seconds)
     took = time.perf_counter() - began
     solution = result.solutions if kind == "nqueens" else result.x
     return {

@@ -26,21 +26,12 @@ def by_devices(records: kept.Records, *, markdown: bool = False) -> str:
             fewest = islands * counts[0] // count
             shared = kept.times_of(records, name, islands=islands, on=str(counts[0]))
             as_many = kept.times_of(records, name, islands=fewest, on=str(counts[0]))
-            predicted = (
-                kept.mean_of_first(alone, fewest) / kept.mean_of_first(alone, islands)
-                if alone
-                else 0
-            )
-            gains = kept.ratio(shared, times), kept.ratio(as_many, times)
-            row = [
-                name,
-                str(islands),
-                str(count),
-                kept.num_found(times),
-                kept.mean_time(times),
-                *gains,
-            ]
-            row.append(f"{predicted:.3g}" if alone else "-")
+            predicted = "-"
+            if alone:
+                few, many = (kept.mean_of_first(alone, number) for number in (fewest, islands))
+                predicted = f"{few / many:.3g}"
+            row = [name, str(islands), str(count), kept.num_found(times), kept.mean_time(times)]
+            row += [kept.ratio(shared, times), kept.ratio(as_many, times), predicted]
             rows.append([*row, _winners_alike(records, name, islands, counts[0], count)])
     header = "instance | p | devices | found | T s | gain, as many in all | as many on each"
     return common.table(f"{header} | by M(p) | same winner", rows, markdown=markdown)
@@ -50,11 +41,8 @@ def _winners_alike(records: kept.Records, name: str, islands: int, *counts: int)
     """Returns how many runs end alike on both numbers of devices."""
     ends = [
         {
-            record["seed"]: tuple(record[what] for what in ("island", "generations", "best_cost"))
-            for record in records
-            if record["instance"] == name
-            and record["settings"]["islands"] == islands
-            and record["settings"]["on"] == str(count)
+            run["seed"]: (run["island"], run["generations"], run["best_cost"])
+            for run in kept.runs_of(records, name, islands=islands, on=str(count))
         }
         for count in counts
     ]

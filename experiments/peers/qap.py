@@ -13,7 +13,7 @@ from scipy import optimize
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.multistart import compiled_tabu
+from experiments.multistart import compiled_qap, compiled_tabu
 from experiments.peers.solver import Ours, Points, Solver
 from jaxopt_search.datasets.instances import QAPInstance
 
@@ -109,7 +109,7 @@ class CompiledTabu(Solver):
 
     def prepare(self, instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
         """Returns matrices with which costs are twice as high; compiles."""
-        data = compiled_tabu.symmetric(instance.flow, instance.distance)
+        data = compiled_qap.symmetric(instance.flow, instance.distance)
         self._advance(*data, compiled_tabu.start(*data, 0), 1, -1)
         return data
 

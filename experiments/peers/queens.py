@@ -7,6 +7,7 @@ is ours and needs numba. None is needed to import this module.
 """
 
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from importlib import metadata
@@ -45,14 +46,10 @@ def instances(names: Sequence[str] | None, data: str | None) -> list[QueensTask]
 
 
 def _task(name: str) -> QueensTask:
-    numbers = name.split("x")
-    are_counts = all(one.isascii() and one.isdigit() and int(one) for one in numbers)
-    if len(numbers) > 2 or not are_counts:
-        raise ValueError(
-            f"instance {name!r} is not of N-Queens, expected one such as 1000 or 1000x50"
-        )
-    n, wanted = map(int, (*numbers, "1")[:2])
-    return QueensTask(n, wanted)
+    numbers = re.fullmatch("([1-9][0-9]*)(?:x([1-9][0-9]*))?", name)
+    if not numbers:
+        raise ValueError(f"instance {name!r} is not of N-Queens, expected such as 1000 or 1000x50")
+    return QueensTask(int(numbers[1]), int(numbers[2] or 1))
 
 
 def cost(task: QueensTask, placements: np.ndarray) -> int:

@@ -5,7 +5,7 @@ from statistics import correlation, fmean
 from typing import Any, NamedTuple
 
 from experiments import common
-from experiments.pspm.measures import MORE_MOVES, MOVES, Records, error, mean_of
+from experiments.pspm.measures import MORE_MOVES, MOVES, Figure, Records, error, mean_of
 
 
 class Row(NamedTuple):
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
     header: str
     digits: int
-    ours: Callable[[Records], float | None]
+    ours: Figure
     paper: Callable[[Any], float | None] = lambda row: None
 
 
@@ -74,26 +74,24 @@ def render(
 ) -> str:
     """Returns the table, without columns of which we have no figure; empty if of none."""
     columns = [c for c in columns if any(c.ours(row.records) is not None for row in rows)]
-    ours = [[column.ours(row.records) for column in columns] for row in rows]
-    papers = [
-        [None if row.paper is None else column.paper(row.paper) for column in columns]
-        for row in rows
-    ]
     if not columns:
         return ""
+    values = [
+        [(c.ours(row.records), None if row.paper is None else c.paper(row.paper)) for c in columns]
+        for row in rows
+    ]
     labels = [row.label for row in rows]
     if has_average and len(rows) > 1:
         labels.append("average")
-        ours.append([mean_of(column) for column in zip(*ours, strict=True)])
-        papers.append([mean_of(column) for column in zip(*papers, strict=True)])
-    body = [
-        [label, *map(_cell, own, paper, (column.digits for column in columns))]
-        for label, own, paper in zip(labels, ours, papers, strict=True)
-    ]
+        by_column = (zip(*pairs, strict=True) for pairs in zip(*values, strict=True))
+        values.append([(mean_of(ours), mean_of(papers)) for ours, papers in by_column])
+    digits = [column.digits for column in columns]
+    body = [[label, *map(_cell, own, digits)] for label, own in zip(labels, values, strict=True)]
     return common.table([first, *(column.header for column in columns)], body, markdown=markdown)
 
 
-def _cell(ours: float | None, paper: float | None, digits: int) -> str:
+def _cell(pair: tuple[float | None, float | None], digits: int) -> str:
+    ours, paper = pair
     text = common.number(ours, digits)
     return text if paper is None else f"{text} ({paper:.{digits}f})"
 

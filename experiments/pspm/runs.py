@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -246,11 +245,10 @@ def _on_core(job: Batch, seed: int) -> dict[str, Any]:
 @functools.cache
 def _compiled() -> tuple[Any, float]:
     """Returns the annealing of a core, and the seconds it took to compile."""
-    began = time.perf_counter()
     anneal = one_core.compiled(compiled.build)
     tour, words = compiled.start(5, 2, 0)
-    anneal(np.ones((5, 5), np.int32), tour, words, (1.0, 0.5, 1), 1, 2, compiled.ANY)
-    return anneal, time.perf_counter() - began
+    numbers = (1.0, 0.5, 1), 1, 2, compiled.ANY
+    return anneal, common.timed(anneal, np.ones((5, 5), np.int32), tour, words, *numbers)[1]
 
 
 def _is_over(limit: Limit, point: Point, ends: list[Point | None]) -> bool:
@@ -302,8 +300,9 @@ def _prepared(job: Batch) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
 
 def _compile(job: Batch) -> float:
     """Returns the seconds it takes to compile everything that `trace` calls."""
-    began = time.perf_counter()
-    problem, advance = _prepared(job)
-    state = jax.block_until_ready(advance(start(job, problem), 0))
-    best_of_runs(job, problem, state)
-    return time.perf_counter() - began
+
+    def once() -> np.ndarray:
+        problem, advance = _prepared(job)
+        return best_of_runs(job, problem, advance(start(job, problem), 0))
+
+    return common.timed(once)[1]

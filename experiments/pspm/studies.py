@@ -1,11 +1,10 @@
 """The tables of `--study`, which the paper does not have."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from experiments.pspm.layout import Column, fit, rows_of, run_notes, section
-from experiments.pspm.measures import Records, error, quotient, speed
+from experiments.pspm.measures import Figure, Records, error, quotient, speed
 from experiments.pspm.paper import TABLE_2
 
 
@@ -71,9 +70,7 @@ def _period(record: dict[str, Any]) -> int | None:
     return settings["cooling"]["exchange_every"] if settings["scheme"]["exchanges"] else None
 
 
-def _with_period(
-    every: int | None, figure: Callable[[Records], float | None]
-) -> Callable[[Records], float | None]:
+def _with_period(every: int | None, figure: Figure) -> Figure:
     return lambda records: figure([r for r in records if _period(r) == every])
 
 

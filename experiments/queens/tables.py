@@ -155,17 +155,13 @@ def table_thresholds(records: kept.Records, *, markdown: bool = False) -> str:
 def table_solve(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how long annealing takes to a valid placement."""
     solved = kept.of_kind(records, "solve")
+    groups = common.grouped(solved, lambda r: (r["n"], r["settings"]["search"]))
     rows = []
-    for n in kept.sizes_in(solved):
-        for search in sorted({r["settings"]["search"] for r in solved}):
-            own = [r for r in kept.of_kind(solved, "solve", search=search) if r["n"] == n]
-            if not own:
-                continue
-            times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
-            found = f"{sum(map(math.isfinite, times))}/{len(own)}"
-            extremes = [f"{1e3 * seconds:.4g}" for seconds in (times[0], median(times), times[-1])]
-            steps = f"{median(r['steps'] for r in own):g}"
-            rows.append([str(n), search, found, *extremes, steps])
+    for (n, search), own in sorted(groups.items()):
+        times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
+        found = f"{sum(map(math.isfinite, times))}/{len(own)}"
+        extremes = [f"{1e3 * seconds:.4g}" for seconds in (times[0], median(times), times[-1])]
+        rows.append([str(n), search, found, *extremes, f"{median(r['steps'] for r in own):g}"])
     header = ("n", "search", "found", "shortest: ms", "median", "longest", "steps")
     return common.table(header, rows, markdown=markdown)
 
