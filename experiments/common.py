@@ -223,14 +223,9 @@ class Progress:
         """Counts runs that were in the file already."""
         self._done += num_runs
 
-    def step(self, num_runs: int, text: str) -> None:
-        """Counts runs that were made, and shows where the experiment stands.
-
-        Args:
-          num_runs: how many; 0 to show only the text.
-          text: what was done or is under way.
-        """
-        self._done += num_runs
+    def step(self, text: str) -> None:
+        """Counts a run that was made, and shows where the experiment stands."""
+        self._done += 1
         now, is_last = time.monotonic(), self._done >= self._total
         line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
         if self._out.isatty():
@@ -274,7 +269,7 @@ def make_missing(jobs: Iterable[Job], runs: Runs, total: int | None = None) -> l
         progress.skip(len(own) - len(missing))
         for record in job.make(missing) if missing else ():
             runs.add(record)
-            progress.step(1, job.text)
+            progress.step(job.text)
         wanted += own
     return runs.those(wanted)
 
@@ -305,8 +300,8 @@ def run_script(
             records = read_all(args.report, args.experiments)
         else:
             use_cpu_cores()
-            planned, runs = plan(args), Runs(args.out, args.experiments)
-            records = execute(planned, runs)
+            runs = Runs(args.out, args.experiments)  # looks at the file before anything runs
+            records = execute(plan(args), runs)
         print(show(records, args))
     except KeyboardInterrupt:
         print("\ninterrupted" + (f"; the same command continues from {args.out}" * bool(args.out)))

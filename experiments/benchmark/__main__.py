@@ -131,7 +131,7 @@ def measure_all(plan: tuple[list[Case], int, float], runs: Runs) -> list[dict[st
         for record in measure(case, repetitions, seconds):
             runs.add(record)
             found.append(record)
-        progress.step(1, f"{case.cities} cities, {case.searches} x {case.moves}")
+        progress.step(f"{case.cities} cities, {case.searches} x {case.moves}")
     print(f"medians of {repetitions} repetitions of about {seconds:g} s, lowest to highest")
     return found
 

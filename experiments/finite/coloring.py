@@ -67,40 +67,32 @@ def search() -> Search:
 
 def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is colored."""
-    case = CASES[name]
-    graph = case.make(seed)
+    graph, colors = CASES[name].make(seed), CASES[name].num_colors
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
-        run = _ours if way == OURS else _on_a_core
-        coloring, fields = run(graph, case.num_colors, seed, seconds, searches, devices)
+        if way == OURS:
+            problem = js.graph_coloring(graph.edges, colors, num_vertices=graph.n)
+            own = problem, search(), seed, searches, seconds, 0
+            coloring, fields = timed_runs.ours(*own, devices=devices)
+        else:
+            coloring, fields = on_a_core(seconds)
         low, high = graph.edges.T
         conflicts = int((coloring[low] == coloring[high]).sum())
         return {"vertices": graph.n, "edges": len(graph.edges), "conflicts": conflicts, **fields}
 
-    colors = case.num_colors
+    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
+        advance, tenure = one_core.compiled(compiled_coloring.build), compiled_coloring.TENURE
+        around = compiled_coloring.neighbors(graph)
+        one = compiled_coloring.start(graph, colors, seed)
+        fields = timed_runs.on_a_core(
+            lambda steps: advance(around.first, around.vertex, one, steps, 0, tenure),
+            lambda: int(one.numbers[2]),
+            seconds,
+            0,
+        )
+        return one.best, fields
+
     return Prepared(graph.name, graph.n, colors, {"colors": colors}, make)
-
-
-def _ours(
-    graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
-) -> tuple[Any, dict[str, Any]]:
-    problem = js.graph_coloring(graph.edges, num_colors, num_vertices=graph.n)
-    result, fields = timed_runs.ours(problem, search(), seed, searches, seconds, 0, devices=devices)
-    return result.x, fields
-
-
-def _on_a_core(
-    graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
-) -> tuple[Any, dict[str, Any]]:
-    advance, around = one_core.compiled(compiled_coloring.build), compiled_coloring.neighbors(graph)
-    one = compiled_coloring.start(graph, num_colors, seed)
-    fields = timed_runs.on_a_core(
-        lambda steps: advance(around.first, around.vertex, one, steps, 0, compiled_coloring.TENURE),
-        lambda: int(one.numbers[2]),
-        seconds,
-        0,
-    )
-    return one.best, fields
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:

@@ -76,50 +76,37 @@ def search(n: int) -> Search:
 
 def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is cut."""
-    graph = GRAPHS[name]()
+    graph, best = GRAPHS[name](), BEST[name]
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
-        limits = BEST[name], seed, seconds, searches, devices
-        sides, fields = _on_a_core(graph, *limits) if way == CORE else _ours(graph, way, *limits)
+        if way == CORE:
+            sides, fields = on_a_core(seconds)
+        else:
+            problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
+            part, how = search(graph.n), {"devices": devices}
+            if way == "anneal":
+                part = js.Flip()
+            elif way == "bifurcation":
+                part = js.simulated_bifurcation()
+            else:
+                how["exchange"] = js.ring(every=EXCHANGE_EVERY)
+            sides, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
         found = compiled_maxcut.cut(graph, sides)
         return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
 
+    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
+        advance = one_core.compiled(compiled_maxcut.build)
+        around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
+        one = compiled_maxcut.start(graph, seed)
+        fields = timed_runs.on_a_core(
+            lambda steps: advance(*around, one, steps, best, *bounds),
+            lambda: -int(one.numbers[2]),
+            seconds,
+            -best,
+        )
+        return one.best, fields
+
     return Prepared(name, graph.n, 2, {}, make)
-
-
-def _ours(
-    graph: GraphInstance,
-    way: str,
-    best: int,
-    seed: int,
-    seconds: float,
-    searches: int,
-    devices: Any,
-) -> tuple[Any, dict[str, Any]]:
-    problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
-    part, how = search(graph.n), {"devices": devices}
-    if way == "anneal":
-        part = js.Flip()
-    elif way == "bifurcation":
-        part = js.simulated_bifurcation()
-    else:
-        how["exchange"] = js.ring(every=EXCHANGE_EVERY)
-    result, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
-    return result.x, fields
-
-
-def _on_a_core(
-    graph: GraphInstance, best: int, seed: int, seconds: float, searches: int, devices: Any
-) -> tuple[Any, dict[str, Any]]:
-    advance, around = one_core.compiled(compiled_maxcut.build), compiled_coloring.neighbors(graph)
-    one, bounds = compiled_maxcut.start(graph, seed), compiled_maxcut.tenure(graph.n)
-    fields = timed_runs.on_a_core(
-        lambda steps: advance(*around, one, steps, best, *bounds),
-        lambda: -int(one.numbers[2]),
-        seconds,
-        -best,
-    )
-    return one.best, fields
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:

@@ -108,8 +108,8 @@ def ours(
     seconds: float,
     target: int | None,
     **how: Any,
-) -> tuple[js.Result, dict[str, Any]]:
-    """Returns the result of a run, and the fields of its record that do not depend on the problem.
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the solution of a run, and the fields of its record that any problem has.
 
     Of a neighborhood, `js.anneal` is the search.
 
@@ -135,7 +135,7 @@ def ours(
         "course": improvements([(line.seconds, line.best) for line in result.history]),
         **common.provenance(find_devices(how.get("devices"))),
     }
-    return result, fields
+    return result.x, fields
 
 
 def on_a_core(

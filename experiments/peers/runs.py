@@ -124,5 +124,5 @@ def execute(plan: Plan, runs: Runs) -> list[dict[str, Any]]:
                 records.append(case.first_call(plan.seeds[0]))
             for seed in plan.seeds:
                 records += case.series(seed)
-                progress.step(1, f"{instance.name} {solver.name}")
+                progress.step(f"{instance.name} {solver.name}")
     return records

@@ -14,6 +14,10 @@ is installed, gets a time limit for each instance, one after the other on each c
 rounded to integers; its processes are up before the clock starts. LKH (by elkai) makes one run of
 each instance likewise. Gaps are to the shortest tour of each instance that any line of the table
 has found.
+
+Each finished run is one line of the file; the same command continues where it was interrupted. A
+run is known by its instances, solver and limit: on other devices, or after a change of code, take
+another file.
 """
 
 import argparse
