@@ -104,13 +104,9 @@ def is_integral(values: np.ndarray) -> bool:
     return bool((np.abs(values) <= 2.0**53).all() and (values == np.floor(values)).all())
 
 
-def is_nearly_symmetric(matrix: np.ndarray, least: float = 0.0) -> bool:
-    """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6.
-
-    Args:
-      least: smaller entries are only as exact as this one.
-    """
-    scale = np.maximum(np.maximum(np.abs(matrix), np.abs(matrix.T)), least)
+def is_nearly_symmetric(matrix: np.ndarray) -> bool:
+    """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6."""
+    scale = np.maximum(np.abs(matrix), np.abs(matrix.T))
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
 
 

@@ -23,7 +23,7 @@ from jaxopt_search.checks import (
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
-from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.bounds import unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -61,9 +61,9 @@ def qap(
     Then solutions on the device have twice the length, with a fixed facility for each location.
 
     Floats are of any size. Where float32 could not hold their products, the device counts in a
-    power of two, `problem.host.unit`; temperatures are then in this unit. Where the entries of a
-    matrix are nearly all the same, the number that they share is left out on the device: it changes
-    all costs by the same amount. Costs and targets are always in full.
+    power of two, `problem.host.unit`; temperatures are then in this unit. Costs and targets are
+    always in full. A large number that all entries share changes all costs alike: take it off, as
+    float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, one matrix or both may be traced: integers become int32 and floats
     float32 as they are, with costs that must fit, and only shapes and dtypes are checked. Such an
@@ -306,47 +306,22 @@ def _integer_qap(
 def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     """Returns an instance of float32 matrices."""
     flow, distance, *linear = (matrix.astype(np.float64) for matrix in matrices)
-    given = _with_linear(flow, distance, linear[0] if linear else None)
+    given, note = _with_linear(flow, distance, linear[0] if linear else None), ""
     bounds.check_qap_floats(*given)
-    (shared, own), note = _split(given), ""
-    if not _is_symmetric(*given) and all(map(_is_nearly_symmetric, own, shared)):
+    if not _is_symmetric(*given) and all(map(is_nearly_symmetric, given)):
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
-        shared, own = _split(given)
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
-    bounds.check_qap_floats(*own)
-    units = bounds.qap_units(*own)
-    own = [matrix / unit for matrix, unit in zip(own, units, strict=True)]
+    units = bounds.qap_units(*given)
     counted = [matrix / unit for matrix, unit in zip(given, units, strict=True)]
-    (a, x), (b, y) = (
-        (off / unit, on / unit) for (off, on), unit in zip(shared, units, strict=True)
-    )
-    n, unit = len(given[0]), units[0] * units[1]
-    on = [matrix.trace().item() for matrix in own]
-    off = [matrix.sum().item() - trace for matrix, trace in zip(own, on, strict=True)]
-    # What every assignment costs by the numbers that entries share.
-    offset = b * off[0] + a * off[1] + n * (n - 1) * a * b
-    offset += y * on[0] + x * on[1] + n * x * y
+    unit = math.prod(units)
     host = Original(
         cost=functools.partial(_float_cost, *counted, unit),
-        check=functools.partial(permutation.check, n),
+        check=functools.partial(permutation.check, len(counted[0])),
         unit=unit,
-        offset=offset,
         best_known=best_known,
         note="; ".join(filter(None, (note, unit_note(unit)))),
     )
-    return _on_device(own[0], own[1], 0, jnp.float32, host)
-
-
-def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:
-    """Returns the numbers shared by the entries of each matrix, and the matrices without them."""
-    shared = [bounds.shared_entries(matrix) for matrix in matrices]
-    pairs = zip(matrices, shared, strict=True)
-    return shared, [bounds.without_entries(matrix, *part) for matrix, part in pairs]
-
-
-def _is_nearly_symmetric(own: np.ndarray, shared: tuple[float, float]) -> bool:
-    """Returns whether it is; if anything was taken off, as exact as its largest entry."""
-    return is_nearly_symmetric(own, largest_of(own) if any(shared) else 0.0)
+    return _on_device(*counted, 0, jnp.float32, host)
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:

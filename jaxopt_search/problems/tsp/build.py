@@ -117,9 +117,9 @@ def tsp(
 
     Float distances are of any size. Where float32 could not hold them or their squares (the largest
     is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`;
-    temperatures are then in this unit. Where most of each distance is a cost of leaving one city
-    and of coming to the other, these costs, which all tours share, are left out on the device.
-    Costs and targets are always in full.
+    temperatures are then in this unit. Costs and targets are always in full. A large number that
+    all distances share changes all tours alike: take it off, as float32 has seven digits for the
+    rest.
 
     Inside `jit` or `vmap`, `distances` may be traced: integers become int32 and floats float32 as
     they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
@@ -213,29 +213,20 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
       matrix: [n, n] float64, 0 where an edge is not `allowed`.
     """
     n, has_forbidden, note = len(matrix), not allowed.all(), ""
-    bounds.check_tour_floats(n, largest_of(matrix))
-    leaving, coming = bounds.shared_by_cities(matrix, allowed)
-    own = np.where(allowed, bounds.without_cities(matrix, leaving, coming), 0)
-    if not np.array_equal(matrix, matrix.T):
-        mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
-        if matrix_input.is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
-            matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
-            own = np.where(allowed, bounds.without_cities(matrix, mean, mean), 0)
-            note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
-    largest = largest_of(own)
+    largest = largest_of(matrix)
+    bounds.check_tour_floats(n, largest)
+    if not np.array_equal(matrix, matrix.T) and matrix_input.is_nearly_symmetric(matrix):
+        matrix = matrix / 2 + matrix.T / 2
+        note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
     unit = bounds.tour_unit(n, bounds.dearest_edge(n, largest, has_forbidden))
-    own, largest = own / unit, largest / unit
+    own, largest = matrix / unit, largest / unit
     own[~allowed] = bounds.dearest_edge(n, largest, has_forbidden)
-    if has_forbidden:
-        in_full = own * unit - bounds.without_cities(np.zeros_like(own), leaving, coming)
-        matrix[~allowed] = in_full[~allowed]
     host = Original(
-        cost=TourLength(matrix, 1),
+        cost=TourLength(np.where(allowed, matrix, own * unit), 1),
         check=functools.partial(permutation.check, n),
         remaining=ForbiddenEdges(allowed),
         max_feasible=n * largest if has_forbidden else None,
         unit=unit,
-        offset=math.fsum([*leaving, *coming]) / unit,
         best_known=best_known,
         note="; ".join(filter(None, (note, unit_note(unit)))),
     )
