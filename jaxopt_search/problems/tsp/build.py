@@ -29,7 +29,6 @@ METRICS = (None, "MATRIX", "EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS)
 
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
-_ROWS = 128  # of a matrix, computed at once
 _FAR = 2048.0  # times as far as the next one is a city at most, for float32 to tell tours apart
 
 
@@ -312,9 +311,7 @@ def matrix_in_full(problem: TSP) -> np.ndarray:
         raise ValueError("problem is padded or on the device only, expected one of tsp(...)")
     way_out = "closed tours, which need no matrix"
     bounds.check_matrix_of(problem.capacity, way_out)
-    if cost.metric == "EUCLID":
-        return _euclid_matrix(cost.points)
-    return metrics.distance_matrix(cost.points, cost.metric)
+    return _distances(cost.points, cost.metric)
 
 
 def tsp_from_coords(
@@ -398,7 +395,7 @@ def tsp_from_coords(
     if storage == "matrix":
         way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
         bounds.check_matrix_of(len(points), way_out)
-        full = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
+        full = _distances(places, metric)
         matrix, metric = matrix_input.on_device(full.ravel(), dtype), "MATRIX"
     else:
         # Float coordinates count from the middle of most cities, where they are the most exact.
@@ -541,15 +538,8 @@ def is_computable(points: np.ndarray, metric: str) -> bool:
     return metric == "EUCLID" or (can_round and diameters(points).item() <= MAX_DISTANCE)
 
 
-def _euclid_matrix(points: np.ndarray) -> np.ndarray:
-    (x, y), n = np.ascontiguousarray(points.T), len(points)
-    matrix = np.empty((n, n))
-    for low in range(0, n, _ROWS):
-        high = low + _ROWS
-        dx, dy = x[low:high, None] - x[low:], y[low:high, None] - y[low:]
-        np.sqrt(dx * dx + dy * dy, out=matrix[low:high, low:])
-        matrix[high:, low:high] = matrix[low:high, high:].T
-    return matrix
+def _distances(points: np.ndarray, metric: str) -> np.ndarray:
+    return metrics.distance_matrix(points, "EXACT_2D" if metric == "EUCLID" else metric)
 
 
 class CoordsLength(NamedTuple):
