@@ -104,6 +104,12 @@ class Source:
                 "(see max_bytes)"
             )
 
+    def check_room(self, position: int, number: int, what: str) -> None:
+        """Refuses to look for so many numbers if the file is too small for them and spaces."""
+        if 2 * number - 1 > self.size:
+            message = f"{what}, expected at most what {self.size} bytes can hold ({number} numbers)"
+            raise self.error(position, message)
+
     def error(self, position: int, message: str) -> InstanceFormatError:
         """Returns the error to raise for the text at `position` in `data`."""
         return InstanceFormatError(f"{self.path}:{self.line(position)}: {message}")
@@ -403,13 +409,8 @@ class _Tsplib:
         n = int(token)
         is_matrix = "EDGE_WEIGHT_SECTION" in self.sections
         needed = n * (n - 1) // 2 if is_matrix else numbers_per_node * n
-        self._check_room(position, 2 * needed, f"DIMENSION is {n}", needed)
+        self.source.check_room(position, needed, f"DIMENSION is {n}")
         return n
-
-    def _check_room(self, position: int, size: int, what: str, needed: int) -> None:
-        if size > self.source.size:
-            message = f"{what}, expected at most what {self.source.size} bytes can hold"
-            raise self.source.error(position, f"{message} ({needed} numbers)")
 
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
@@ -439,7 +440,7 @@ class _Tsplib:
         start, stop = self.section("EDGE_WEIGHT_SECTION")
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
-        self._check_room(position, 2 * count - 1, what, count)
+        self.source.check_room(position, count, what)
         numbers = self.source.numbers(start, stop, (count,), what, is_matrix=True)
         matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
         if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
@@ -491,10 +492,7 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
     """
     source = Source(path, max_bytes, "a QAPLIB instance")
     n, start = _size(source)
-    if 4 * n * n > source.size:
-        raise source.error(
-            0, f"n is {n}, expected at most what {source.size} bytes can hold ({2 * n * n} numbers)"
-        )
+    source.check_room(0, 2 * n * n, f"n is {n}")
     what = f"two {n} x {n} matrices"
     end = len(source.data)
     numbers = source.numbers(start, end, (2 * n * n, 2 * n * n + 1), what)
@@ -543,8 +541,7 @@ def load_qaplib_solution(
     source = Source(path, max_bytes, "a QAPLIB solution")
     source.data = source.data.replace(b",", b" ")
     n, start = _size(source)
-    if 2 * n > source.size:
-        raise source.error(0, f"n is {n}, expected at most what {source.size} bytes can hold")
+    source.check_room(0, n, f"n is {n}")
     what = f"the value and a permutation of {n}"
     numbers = source.numbers(start, len(source.data), (n + 1,), what)
     value, permutation = int(numbers[0]), numbers[1:]

@@ -1,6 +1,5 @@
 """What bad, odd and tiny QAP instances get."""
 
-
 import jax.numpy as jnp
 import numpy as np
 import pytest

@@ -144,8 +144,16 @@ class Sparse:
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """Like `Dense.sums`; neighbors are added one after the other, always in the same order."""
-        variable = lax.iota(jnp.int32, solution.shape[0])
+        """Like `Dense.sums`."""
+        return self._product(solution.astype(self.values.dtype), below)
+
+    def weighted(self, values: jax.Array) -> jax.Array:
+        """Like `Dense.weighted`."""
+        return self._product(values, below=False)
+
+    def _product(self, factors: jax.Array, below: bool) -> jax.Array:
+        """Returns the couplings times a vector; each row is added up in the order of its list."""
+        variable = lax.iota(jnp.int32, factors.shape[0])
         start, end = self.lists.starts[:-1], self.lists.starts[1:]
 
         def add(k: jax.Array, sums: jax.Array) -> jax.Array:
@@ -154,23 +162,10 @@ class Sparse:
             neighbor = load(self.lists.neighbors, at, counts)
             if below:
                 counts = counts & (neighbor < variable)
-            counts = counts & (load(solution, neighbor, counts) == 1)
-            value = load(self.values, at, counts)
-            return sums + jnp.where(counts, value, jnp.zeros_like(value))
+            term = load(self.values, at, counts) * load(factors, neighbor, counts)
+            return sums + jnp.where(counts, term, jnp.zeros_like(term))
 
-        none = jnp.zeros(solution.shape, self.values.dtype)
-        return loops.fori_loop(0, self.lists.max_degree, add, none)
-
-    def weighted(self, values: jax.Array) -> jax.Array:
-        """Like `Dense.weighted`."""
-        start, end = self.lists.starts[:-1], self.lists.starts[1:]
-
-        def add(k: jax.Array, sums: jax.Array) -> jax.Array:
-            at = start + k
-            neighbor, value = load(self.lists.neighbors, at, at < end), load(self.values, at)
-            return sums + jnp.where(at < end, value * load(values, neighbor, at < end), 0)
-
-        return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(values))
+        return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(factors))
 
     def sum_of_squares(self) -> jax.Array:
         """Like `Dense.sum_of_squares`."""

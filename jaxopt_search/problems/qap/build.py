@@ -321,7 +321,7 @@ def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
         best_known=best_known,
         note="; ".join(filter(None, (note, unit_note(unit)))),
     )
-    return _on_device(*counted, 0, jnp.float32, host)
+    return _on_device(counted[0], counted[1], 0, jnp.float32, host)
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
