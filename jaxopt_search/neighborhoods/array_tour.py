@@ -50,8 +50,8 @@ class ArrayTourMoves(Neighborhood):
     def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
         return snapshot.city
 
-    def snapshot(self, representation: ArrayTour) -> ArrayTour:
-        return representation._replace(position=None)
+    def snapshot(self, tour: ArrayTour) -> ArrayTour:
+        return tour._replace(position=None)
 
     def elements(self, problem: TSP) -> tuple[int, Size]:
         """Returns for how many cities there is room, and how many there are."""
