@@ -356,13 +356,16 @@ def test_broken_tours_are_refused(content, message, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"edge_weight_type": "MAX_2D"}, "edge_weight_type is 'MAX_2D'"),
+        (
+            {"edge_weight_type": "MAX_2D", "matrix": np.zeros((2, 2))},
+            "edge_weight_type is 'MAX_2D'",
+        ),
         ({"edge_weight_type": "EXPLICIT"}, "expected matrix"),
         ({"matrix": np.ones((2, 3), np.int64)}, r"matrix has shape \(2, 3\)"),
         ({"matrix": np.array([[0, 1], [2, 0]])}, "not symmetric"),
         ({"matrix": np.ones((2, 2), np.int64)}, "nonzero diagonal"),
-        ({"matrix": np.array([[0, np.inf], [np.inf, 0]])}, "infinity"),
-        ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates contains nan"),
+        ({"matrix": np.array([[0, np.inf], [np.inf, 0]])}, "holds inf"),
+        ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates holds nan"),
     ],
 )
 def test_instances_check_their_arrays(fields, message):
