@@ -436,8 +436,7 @@ def stack_of_tours(
         strict=True,
     )
     places = [each[rows] for each, rows in zip(points, first, strict=True)]
-    near, left_out = zip(*_of_each(build.drawn_near, places), strict=True)
-    sizes, largest = list(map(len, places)), list(_of_each(build.diameters, near))
+    sizes, largest = list(map(len, places)), list(_of_each(build.diameters, places))
     most = max(sizes)
     if most <= _TRIVIAL:
         options.timer.max_steps = 0
@@ -452,10 +451,10 @@ def stack_of_tours(
 
     return Stack(
         kind=Tours(recipe, room),
-        instances=cities_of(near, units, room),
+        instances=cities_of(places, units, room),
         sizes=list(map(len, points)),
         own=through_cities,
-        in_full=lambda lengths: lengths * units + np.array(left_out),
+        in_full=lambda lengths: lengths * units,
         costs=lambda tours: [length.item() for length in _of_each(_length, _placed(points, tours))],
         picture=functools.partial(_tour_drawn, points),
         pacer=pacer_of(recipe, most, options.timer),
@@ -491,18 +490,13 @@ def stack_of_paths(
 
 
 def _of_each(fn: Callable[[np.ndarray], Any], arrays: Sequence[np.ndarray]) -> list[Any]:
-    """Returns `fn` of each array, computed for all of one shape at once, by their leading axis.
-
-    Args:
-      fn: returns an array, or a tuple of some.
-    """
+    """Returns `fn` of each array, computed for all of one shape at once, by their leading axis."""
     found: list[Any] = [None] * len(arrays)
     shapes = [each.shape for each in arrays]
     for shape in dict.fromkeys(shapes):
         numbers = [i for i, own in enumerate(shapes) if own == shape]
         results = fn(np.stack([arrays[i] for i in numbers]))
-        each = zip(*results, strict=True) if isinstance(results, tuple) else results
-        for i, result in zip(numbers, each, strict=True):
+        for i, result in zip(numbers, results, strict=True):
             found[i] = result
     return found
 

@@ -53,15 +53,6 @@ def test_target_in_another_unit():
     assert js.solve(problem, annealing(3.0), 0, max_steps=9, state=result.state).nit == 9
 
 
-@pytest.mark.parametrize("storage", ["coordinates", "matrix"])
-def test_one_far_city_drowns_no_difference(storage):
-    """Its distances, a million times as long as the others, are left out of float32."""
-    points = np.concatenate([PLACES[:6] + 1e6, [[0, 0]]])
-    problem = js.tsp_from_coords(points, storage=storage)
-    result = js.solve(problem, annealing(0.05), 0, max_steps=400, num_searches=8)
-    assert result.fun == pytest.approx(shortest(distances_of(points)), abs=1e-6, rel=0)
-
-
 def long_matrix():
     points = np.random.default_rng(0).integers(0, 10**8, (60, 2))
     return np.rint(distances_of(points)).astype(np.int64)

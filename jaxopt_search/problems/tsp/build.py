@@ -29,7 +29,6 @@ METRICS = (None, "MATRIX", "EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS)
 
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
-_FAR = 2048.0  # times as far as the next one is a city at most, for float32 to tell tours apart
 
 
 def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TSP:
@@ -323,8 +322,7 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
-    Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
-    away as the next one stands nearer on the device; costs are in full.
+    Under `"EUCLID"` they are of any size; see `tsp` about units.
 
     Under `"HAVERSINE"` they are latitudes and longitudes in degrees, and distances kilometers along
     great circles. These and places in space take a matrix.
@@ -377,16 +375,14 @@ def tsp_from_coords(
     else:
         bounds.check_tour_deltas(_longest(points, metric))
     is_exact = metric != "EUCLID"
-    near, left_out = (points, np.zeros(())) if is_exact else drawn_near(points)
-    unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(near).item())
-    places = near / unit
+    unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(points).item())
+    places = points / unit
     host = Original(
         cost=CoordsLength(points, metric),
         check=functools.partial(permutation.check, len(points)),
         unit=unit,
-        offset=left_out.item() / unit if left_out else 0,
         best_known=best_known,
-        coords=points / unit,
+        coords=places,
         note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
     )
     if is_exact and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
@@ -447,29 +443,6 @@ def middle(points: np.ndarray) -> np.ndarray:
     """Returns the medians of coordinates [..., n, 2] along both axes; the upper one of two."""
     half = points.shape[-2] // 2
     return np.partition(points, half, axis=-2)[..., half, :]
-
-
-def drawn_near(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
-
-    The distances of one city very far from all others would drown those between the others. Drawn
-    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of their
-    own distances.
-
-    Args:
-      points: [..., n, 2].
-    """
-    away = points - middle(points)[..., None, :]
-    distance = np.hypot(*np.moveaxis(away, -1, 0))
-    others = -min(2, points.shape[-2])
-    most = _FAR * np.partition(distance, others, axis=-1)[..., others]
-    far, largest = distance.argmax(axis=-1)[..., None], distance.max(axis=-1)
-    is_far = (most > 0) & (most < largest) & (points.shape[-2] > 3)
-    left_out = np.where(is_far, largest - most, 0.0)
-    share = np.divide(left_out, largest, out=np.zeros_like(left_out), where=is_far)
-    nearer = share[..., None, None] * np.take_along_axis(away, far[..., None], axis=-2)
-    is_it = np.arange(points.shape[-2]) == far
-    return np.where(is_it[..., None], points - nearer, points), 2 * left_out
 
 
 def _longest(points: np.ndarray, metric: str) -> float:
