@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     with starts.agreed(args) as is_lead:
         kind = "queens"
         if args.command == "solve":
-            instance = reading.read(args.file, args.kind, args.columns, args.metric, args.forbidden)
+            named = (getattr(args, name) for name in reading.Wanted._fields)
+            instance = reading.read(args.file, reading.Wanted(*named))
             kind = instance.kind
             for name in (*OF_TOURS, "metric"):
                 if kind == "qap" and getattr(args, name) is not None:

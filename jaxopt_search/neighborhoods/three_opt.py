@@ -60,8 +60,7 @@ class PathExchanges(array_tour.ArrayTourMoves):
     def commit(
         self, problem: TSP, tour: ArrayTour, move: PathExchange, accept: jax.Array
     ) -> ArrayTour:
-        first = wrap_behind(move.before + 1, problem.n)
-        return array_tour.exchange_paths(tour, problem.n, first, move.size, move.next_size, accept)
+        return array_tour.exchange_paths(tour, problem.n, move, accept)
 
     def touched(self, problem: TSP, tour: ArrayTour, move: PathExchange) -> tuple[jax.Array, ...]:
         """Returns the ends of the edges that `move` takes out."""

@@ -161,13 +161,10 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         return jnp.where(_is_null(move, n), null_delta(change.dtype), change)
 
     def commit(self, problem: TSP, tour: ArrayTour, move: EdgeMove, accept: jax.Array) -> ArrayTour:
-        is_or_opt = move.length > 0
-        first, after, length, is_reversed = move
-        start = wrap_behind(first + 1, problem.n)
-        tour = array_tour.reverse(tour, problem.n, start, after, accept & ~is_or_opt)
-        return array_tour.move_segment(
-            tour, problem.n, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
-        )
+        n, is_or_opt = problem.n, move.length > 0
+        start = wrap_behind(move.first + 1, n)
+        tour = array_tour.reverse(tour, n, start, move.after, accept & ~is_or_opt)
+        return array_tour.move_segment(tour, n, move, accept & is_or_opt, MAX_SEGMENT)
 
 
 def _joining(

@@ -129,12 +129,6 @@ class LocalSearch(TrajectorySearch):
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
 
-    def check(self, problem: Problem, max_steps: int | None) -> None:
-        self.acceptance.check(problem, max_steps)
-
-    def control(self, step: jax.Array) -> Any:
-        return self.acceptance.control(step)
-
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         to_price = warps_to_price(self.moves_per_search, num_searches)
         return max(to_price, self.neighborhood.num_warps(problem))

@@ -249,12 +249,6 @@ class IteratedLocalSearch(TrajectorySearch):
         """Returns the moves of an element, those counted that cannot be better."""
         return self.neighborhood.num_moves_of(problem)
 
-    def check(self, problem: Problem, max_steps: int | None) -> None:
-        self.acceptance.check(problem, max_steps)
-
-    def control(self, step: jax.Array) -> Any:
-        return self.acceptance.control(step)
-
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         return self.neighborhood.num_warps(problem)
 

@@ -259,11 +259,11 @@ def generalized_assignment(
             f" reach {max(most, change):.6g}, expected below {limit:.6g}{hint}"
         )
     refuse_orphans()
-    cost = functools.partial(_cost_on_host, costs, loads, capacities, (fixed, penalty))
+    exact = _Exact(costs, loads, capacities, fixed, penalty)
     host = Original(
-        cost=cost,
+        cost=exact.cost,
         check=functools.partial(check_vector, np.full(n, m, np.int32)),
-        remaining=functools.partial(_remaining, loads, capacities),
+        remaining=exact.remaining,
         max_feasible=high if is_exact else high + (fixed - (high - low)) / 2,
         best_known=best_known,
     )
@@ -303,25 +303,27 @@ def _total(values: np.ndarray, is_exact: bool) -> int | float:
     return sum(map(int, values)) if is_exact else values.sum().item()
 
 
-def _overload(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> int:
-    job = np.arange(loads.shape[1])
-    used = np.bincount(solution, loads[solution, job], len(capacities)).astype(np.int64)
-    return int(np.maximum(used - capacities, 0).sum())
+class _Exact(NamedTuple):
+    """Costs of solutions on the host: matrices [m, n], capacities [m], and what overload costs."""
 
+    costs: np.ndarray
+    loads: np.ndarray
+    capacities: np.ndarray
+    fixed: Any
+    penalty: Any
 
-def _remaining(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> str:
-    overload = _overload(loads, capacities, np.asarray(solution))
-    return f"an overload of {overload} remains" if overload else ""
+    def cost(self, solution: np.ndarray) -> int | float:
+        """Returns the cost in full, penalties included."""
+        overload = self._overload(solution)
+        total = self.costs[solution, np.arange(len(solution))].sum().item()
+        return total + (self.fixed + self.penalty * overload if overload else 0)
 
+    def remaining(self, solution: np.ndarray) -> str:
+        """Says why a solution is not feasible; "" if it is."""
+        overload = self._overload(solution)
+        return f"an overload of {overload} remains" if overload else ""
 
-def _cost_on_host(
-    costs: np.ndarray,
-    loads: np.ndarray,
-    capacities: np.ndarray,
-    penalties: tuple[Any, Any],
-    solution: np.ndarray,
-) -> int | float:
-    solution, (fixed, penalty) = np.asarray(solution), penalties
-    overload = _overload(loads, capacities, solution)
-    total = costs[solution, np.arange(costs.shape[1])].sum().item()
-    return total + (fixed + penalty * overload if overload else 0)
+    def _overload(self, solution: np.ndarray) -> int:
+        loads = self.loads[solution, np.arange(len(solution))]
+        used = np.bincount(solution, loads, len(self.capacities)).astype(np.int64)
+        return int(np.maximum(used - self.capacities, 0).sum())

@@ -124,7 +124,7 @@ def qap(
 
 
 def _with_linear(
-    flow: np.ndarray, distance: np.ndarray, linear: np.ndarray | None
+    flow: np.ndarray, distance: np.ndarray, linear: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns matrices of which a fixed facility at each location makes the linear term.
 
@@ -270,27 +270,19 @@ def _as_integers(flow: Any) -> Any:
     return plain_array(flow, "flow").astype(np.int8)
 
 
-def _integer_qap(
-    flow: np.ndarray,
-    distance: np.ndarray,
-    linear: np.ndarray | None = None,
-    *,
-    best_known: float | None,
-) -> QAP:
+def _integer_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     """Returns an exact instance, counted in multiples of a common divisor if necessary."""
-    flow, distance = flow.astype(np.int64), distance.astype(np.int64)
-    linear = None if linear is None else linear.astype(np.int64)
-    whole = _with_linear(flow, distance, linear)
-    exact = QAPInstance(name="", flow=whole[0], distance=whole[1])
-    unit = 1
-    found = bounds.qap_bounds(flow, distance, linear)
+    matrices = tuple(matrix.astype(np.int64) for matrix in matrices)
+    given = _with_linear(*matrices)
+    exact, unit = QAPInstance(name="", flow=given[0], distance=given[1]), 1
+    found = bounds.qap_bounds(*matrices)
     if not found.fit:
-        divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in (flow, distance)]
-        product = math.prod(divisors)
-        if linear is None or not (linear % product).any():
-            flow, distance, unit = flow // divisors[0], distance // divisors[1], product
-            linear = None if linear is None else linear // product
-            found = bounds.qap_bounds(flow, distance, linear)
+        divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in matrices[:2]]
+        divisors.append(math.prod(divisors))
+        if not any((linear % divisors[2]).any() for linear in matrices[2:]):
+            unit = divisors[2]
+            matrices = tuple(map(np.floor_divide, matrices, divisors))
+            found = bounds.qap_bounds(*matrices)
     if not found.fit:
         raise found.refusal("flow and distance give", "swaps")
     host = Original(
@@ -300,13 +292,12 @@ def _integer_qap(
         offset=found.offset,
         best_known=best_known,
     )
-    return _on_device(*_with_linear(flow, distance, linear), found.offset, jnp.int32, host)
+    return _on_device(*_with_linear(*matrices), found.offset, jnp.int32, host)
 
 
 def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     """Returns an instance of float32 matrices."""
-    flow, distance, *linear = (matrix.astype(np.float64) for matrix in matrices)
-    given, note = _with_linear(flow, distance, linear[0] if linear else None), ""
+    given, note = _with_linear(*(matrix.astype(np.float64) for matrix in matrices)), ""
     bounds.check_qap_floats(*given)
     if not _is_symmetric(*given) and all(map(is_nearly_symmetric, given)):
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
