@@ -16,7 +16,7 @@ import numpy as np
 from jaxopt_search.checks import real_array
 from jaxopt_search.datasets import load_atsp, load_qaplib, load_tsplib, registry
 from jaxopt_search.datasets.instances import QAPInstance, digest
-from jaxopt_search.datasets.readers import INTEGER, MAX_BYTES, REAL, Source, show
+from jaxopt_search.datasets.readers import INTEGER, REAL, Source, show
 from jaxopt_search.errors import InstanceFormatError
 from jaxopt_search.files import check_regular
 from jaxopt_search.problems.matrix_input import is_integral, may_be_rows
@@ -102,7 +102,7 @@ def read(file: str, wanted: Wanted = _ANYTHING) -> Instance:
         raise ValueError(f"{name}: --columns is {','.join(columns)}, expected {other}")
     if is_table:
         if suffix == ".csv":
-            source = Source(name, MAX_BYTES, "a table of numbers", stream)
+            source = Source(name, "a table of numbers", stream)
             numbers, note, names = _csv(source, wanted)
         else:
             (numbers, note), names = _npy(file, columns), None

@@ -11,7 +11,6 @@ import os
 import pathlib
 import re
 import stat
-import sys
 import zipfile
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -36,6 +35,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 256 * 2**20
+"""Larger files are refused before they are read."""
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
@@ -68,11 +68,8 @@ class Source:
       size: of the content as read, in bytes.
     """
 
-    def __init__(
-        self, path: str | os.PathLike, max_bytes: int, what: str, stream: BinaryIO | None = None
-    ):
+    def __init__(self, path: str | os.PathLike, what: str, stream: BinaryIO | None = None):
         """Reads the file, or in its place a stream, which `path` then only names."""
-        max_bytes = check_count("max_bytes", max_bytes, 1, sys.maxsize - 1)
         self.path = os.fspath(path)
         if "\0" in self.path:
             raise ValueError(f"path is {self.path!r}, expected a path without NUL")
@@ -80,13 +77,13 @@ class Source:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):
                 raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
-            self._check_size(status.st_size, max_bytes)
+            self._check_size(status.st_size)
             with open(path, "rb") as file:
-                data = file.read(max_bytes + 1)
+                data = file.read(MAX_BYTES + 1)
         else:
-            data = stream.read(max_bytes + 1)
+            data = stream.read(MAX_BYTES + 1)
         self.size = len(data)
-        self._check_size(self.size, max_bytes)
+        self._check_size(self.size)
         self.data = b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
@@ -97,12 +94,10 @@ class Source:
         if not self.data.strip():
             raise self.error(0, f"the file is empty, expected {what}")
 
-    def _check_size(self, size: int, max_bytes: int) -> None:
-        if size > max_bytes:
-            raise InstanceFormatError(
-                f"{self.path}:1: the file has {size} bytes, expected at most {max_bytes} "
-                "(see max_bytes)"
-            )
+    def _check_size(self, size: int) -> None:
+        if size > MAX_BYTES:
+            message = f"the file has {size} bytes, expected at most {MAX_BYTES}"
+            raise InstanceFormatError(f"{self.path}:1: {message}")
 
     def check_room(self, position: int, number: int, what: str) -> None:
         """Refuses to look for so many numbers if the file is too small for them and spaces."""
@@ -210,7 +205,7 @@ def show(token: bytes) -> str:
     return text if len(token) <= 40 else f"{text[:40]}...'"
 
 
-def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPInstance:
+def load_tsplib(path: str | os.PathLike) -> TSPInstance:
     """Returns the symmetric instance in a TSPLIB file.
 
     Read are TYPE TSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not rounded)
@@ -223,7 +218,6 @@ def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPIn
     Args:
       path: the file; the name of the instance is the file's name without its ending, as NAME is
         wrong in some TSPLIB files.
-      max_bytes: larger files are refused before they are read.
 
     Raises:
       InstanceFormatError: the file breaks the format; the message names the line.
@@ -239,7 +233,7 @@ def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPIn
       >>> instance.name, instance.distances().tolist()
       ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
-    file = _Tsplib(path, max_bytes, "TSP", "a TSPLIB instance")
+    file = _Tsplib(path, "TSP", "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
     file.refuse_sections_but(_READ)
@@ -259,7 +253,7 @@ def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPIn
     )
 
 
-def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
+def load_atsp(path: str | os.PathLike) -> np.ndarray:
     """Returns the [n, n] distances of a file of TYPE ATSP, int64, or float64 if it has decimals.
 
     The diagonal is zero. Raises as `load_tsplib`.
@@ -273,17 +267,16 @@ def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
       >>> load_atsp(path).tolist()
       [[0, 7], [3, 0]]
     """
-    file = _Tsplib(path, max_bytes, "ATSP", "a TSPLIB instance")
+    file = _Tsplib(path, "ATSP", "a TSPLIB instance")
     file.refuse_sections_but(("EDGE_WEIGHT_SECTION",))
     return file.matrix(file.dimension(), is_symmetric=False)
 
 
-def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
+def load_tour(path: str | os.PathLike) -> np.ndarray:
     """Returns the tour in a TSPLIB tour file.
 
     Args:
       path: the file: TYPE TOUR, a TOUR_SECTION of ids from 1, ended by -1.
-      max_bytes: larger files are refused before they are read.
 
     Returns:
       [n] int32, the city at each position, counted from 0.
@@ -299,7 +292,7 @@ def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
       >>> load_tour(path).tolist()
       [0, 2, 1]
     """
-    file = _Tsplib(path, max_bytes, "TOUR", "a TSPLIB tour")
+    file = _Tsplib(path, "TOUR", "a TSPLIB tour")
     source, (start, stop) = file.source, file.section("TOUR_SECTION")
     if "DIMENSION" in file.header:
         n = file.dimension(numbers_per_node=1)
@@ -325,9 +318,9 @@ class _Tsplib:
       sections: where the bodies of sections begin and end.
     """
 
-    def __init__(self, path: str | os.PathLike, max_bytes: int, expected: str, what: str):
+    def __init__(self, path: str | os.PathLike, expected: str, what: str):
         """Reads a file, whose TYPE must be the one expected."""
-        self.source = source = Source(path, max_bytes, what)
+        self.source = source = Source(path, what)
         self.header: dict[str, tuple[int, str]] = {}
         self.sections: dict[str, tuple[int, int]] = {}
         end, section = 0, None
@@ -465,7 +458,7 @@ def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
     return matrix
 
 
-def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPInstance:
+def load_qaplib(path: str | os.PathLike) -> QAPInstance:
     """Returns the instance in a QAPLIB file: n, the matrix A, the matrix B.
 
     Line breaks mean nothing. Matrices may be asymmetric, have nonzero diagonals and hold negative
@@ -476,7 +469,6 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
 
     Args:
       path: the file; the name of the instance is the file's name without its ending.
-      max_bytes: larger files are refused before they are read.
 
     Raises:
       InstanceFormatError: the file breaks the format; the message names the line.
@@ -490,7 +482,7 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
       >>> instance.name, instance.flow.tolist(), instance.distance.tolist()
       ('two', [[0, 5], [1, 0]], [[0, 3], [2, 0]])
     """
-    source = Source(path, max_bytes, "a QAPLIB instance")
+    source = Source(path, "a QAPLIB instance")
     n, start = _size(source)
     source.check_room(0, 2 * n * n, f"n is {n}")
     what = f"two {n} x {n} matrices"
@@ -511,9 +503,7 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
     )
 
 
-def load_qaplib_solution(
-    path: str | os.PathLike, *, max_bytes: int = MAX_BYTES
-) -> tuple[int, int, np.ndarray]:
+def load_qaplib_solution(path: str | os.PathLike) -> tuple[int, int, np.ndarray]:
     """Returns size, stated cost and permutation of a QAPLIB solution file.
 
     The permutation may be written from 1 or from 0, and with commas. QAPLIB does not say whether
@@ -522,7 +512,6 @@ def load_qaplib_solution(
 
     Args:
       path: the file.
-      max_bytes: larger files are refused before they are read.
 
     Returns:
       n, the value, and the permutation, [n] int32, counted from 0, as it stands in the file.
@@ -538,7 +527,7 @@ def load_qaplib_solution(
       >>> load_qaplib_solution(path)
       (3, 218, array([2, 0, 1], dtype=int32))
     """
-    source = Source(path, max_bytes, "a QAPLIB solution")
+    source = Source(path, "a QAPLIB solution")
     source.data = source.data.replace(b",", b" ")
     n, start = _size(source)
     source.check_room(0, n, f"n is {n}")
@@ -605,7 +594,7 @@ def _size(source: Source) -> tuple[int, int]:
     return int(token), start + len(token)
 
 
-def load_graph(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> GraphInstance:
+def load_graph(path: str | os.PathLike) -> GraphInstance:
     """Returns the graph in a file of DIMACS's coloring benchmark (`.col`) or of the G-set.
 
     In the one, lines are comments `c ...`, `p edge N M` and edges `e I J`, which may be given both
@@ -623,7 +612,7 @@ def load_graph(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> GraphI
       >>> load_graph(path).edges.tolist()
       [[0, 1], [1, 2]]
     """
-    source = Source(path, max_bytes, "a graph")
+    source = Source(path, "a graph")
     lines = ((at, line.split()) for at, line in source.lines(0, len(source.data)))
     lines = ((at, words) for at, words in lines if words[0] != b"c")
     at, head = next(lines, (0, []))
