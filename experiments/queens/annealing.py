@@ -19,7 +19,6 @@ from experiments import one_core
 from experiments.queens import compiled
 from experiments.queens.compiled import Cooling
 from jaxopt_search.backends import counts
-from jaxopt_search.problems.queens import attacks as evaluation
 
 COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}
 """Schemes of one core and what they are in `compiled.py`."""
@@ -90,7 +89,7 @@ def _problem(n: int, scheme: str) -> js.NQueens:
     return js.nqueens(n, "histogram" if scheme == "deltas" else scheme)
 
 
-def _nothing(queens: jax.Array) -> evaluation.Total:
+def _nothing(queens: jax.Array) -> counts.Count:
     return counts.of(queens[0])
 
 
