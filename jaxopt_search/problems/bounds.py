@@ -1,6 +1,5 @@
-"""Which instances int32, float32 and a device's memory hold, and in which unit; on the host."""
+"""Which instances int32, float32 and a device's memory hold; on the host."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,9 +7,11 @@ import numpy as np
 from jaxopt_search.checks import MAX_INT32
 
 MAX_BYTES = 2**30
-_FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
+_FLOAT32 = np.finfo(np.float32)
+MAX_FLOAT32 = float(_FLOAT32.max)
 _EDGES_IN_A_DELTA = 6
 _FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
+_MOST_FLOAT_DISTANCE = 2.0**63
 _LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
 _LEAST_FLOAT = float(_FLOAT32.tiny / _FLOAT32.eps)
 
@@ -36,37 +37,13 @@ def beyond_int32(what: str, other: str = "") -> ValueError:
     )
 
 
-def check_float64(largest: float, most: float, name: str, sums: str, least: float = 0.0) -> None:
-    """Refuses numbers that float64 cannot add up."""
-    if not least <= largest <= most:
+def check_floats(largest: float, most: float, name: str, least: float = _LEAST_FLOAT) -> None:
+    """Refuses numbers that float32 cannot add up or multiply; zeros are fine."""
+    if largest and not least <= largest <= most:
         raise ValueError(
-            f"{name} reach {largest:.6g}, expected {least:.6g} to {most:.6g} for float64 {sums};"
-            " multiply by a constant"
+            f"{name} reach {largest:.6g}, expected {least:.6g} to {most:.6g} for float32; multiply"
+            " by a constant"
         )
-
-
-def float_unit(largest: float, total: float, least: float = _LEAST_FLOAT) -> float:
-    """Returns the power of two that numbers are counted in: 1 where float32 holds them.
-
-    Args:
-      largest: the largest absolute value.
-      total: another number that float32 must hold, such as their sum.
-      least: the lowest `largest` that is not counted in another unit.
-    """
-    is_held = least <= largest and total <= float(_FLOAT32.max)
-    return 1 if is_held or not largest else power_of_two(largest)
-
-
-def power_of_two(largest: float) -> float:
-    """Returns the largest power of two up to `largest`, which is above 0."""
-    return 2.0 ** (math.frexp(largest)[1] - 1)
-
-
-def unit_note(unit: float) -> str:
-    """Returns a sentence that names the device's unit; "" if it is 1."""
-    if unit == 1:
-        return ""
-    return f"temperatures count in units of 2**{math.frexp(unit)[1] - 1} (problem.host.unit)"
 
 
 class Bounds(NamedTuple):
@@ -189,23 +166,13 @@ def largest_swap(flow: np.ndarray, distance: np.ndarray) -> int:
 
 
 def check_qap_floats(flow: np.ndarray, distance: np.ndarray) -> None:
-    """Refuses matrices of which float64 cannot hold every cost."""
-    f, d, n = largest_of(flow), largest_of(distance), len(flow)
-    least, most = float(_FLOAT64.tiny) if f and d else 0.0, float(_FLOAT64.max) / (4 * n * n)
-    sums = f"sums over {n} facilities"
-    check_float64(f, most, "entries of flow", sums)
-    check_float64(d, most, "entries of distance", sums)
-    check_float64(f * d, most, "products of flow and distance", sums, least)
-
-
-def qap_units(flow: np.ndarray, distance: np.ndarray) -> tuple[float, float]:
-    """Returns powers of two in which both matrices are counted: 1 where float32 holds products."""
+    """Refuses matrices of which float32 cannot hold every cost and every change of it."""
     f, d, n = largest_of(flow), largest_of(distance), len(flow)
     # A cost has n * n products, a delta 2 * n of two differences each.
-    most = float(_FLOAT32.max) / max(n * n, 8 * n)
-    if all(not size or _LEAST_FLOAT <= size <= most for size in (f, d, f * d)):
-        return 1, 1
-    return power_of_two(f or 1.0), power_of_two(d or 1.0)
+    most = MAX_FLOAT32 / max(n * n, 8 * n)
+    check_floats(f, most, "entries of flow")
+    check_floats(d, most, "entries of distance")
+    check_floats(f * d, most, "products of flow and distance")
 
 
 def tour_bound(n: int, largest: Any) -> Any:
@@ -239,21 +206,9 @@ def check_tour_deltas(largest: Any) -> None:
         )
 
 
-def check_tour_floats(n: int, largest: float, name: str = "distances") -> None:
-    """Refuses distances of which float64 cannot hold every cost; a forbidden edge is as 2 n."""
-    most = float(_FLOAT64.max) / (2 * max(n, _EDGES_IN_A_DELTA) ** 2)
-    check_float64(largest, most, name, f"sums over {n} cities")
-
-
-def tour_unit(n: int, largest: float) -> float:
-    """Returns the power of two that float distances are counted in: 1 where float32 holds them.
-
-    It has to hold their sums, and squares of coordinates, even of close neighbors.
-
-    Args:
-      largest: the largest distance.
-    """
-    return float_unit(largest, max(tour_bound(n, largest), largest * largest), _LEAST_DIAMETER)
+def check_tour_floats(largest: float, name: str = "distances") -> None:
+    """Refuses distances of which float32 cannot hold sums, and squares even of close neighbors."""
+    check_floats(largest, _MOST_FLOAT_DISTANCE, name, _LEAST_DIAMETER)
 
 
 def check_matrix_of(n: int, way_out: str) -> None:

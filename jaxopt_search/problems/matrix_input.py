@@ -165,8 +165,8 @@ def traced_symmetry(is_symmetric: bool | None) -> bool:
     return is_symmetric
 
 
-def refuse_options_if_traced(**options: Any) -> None:
-    """Refuses options, by name, that are not None, for arrays that are being traced."""
+def refuse_options(data: str, **options: Any) -> None:
+    """Refuses options, by name, that are not None, next to such data."""
     for name, value in options.items():
         if value is not None:
-            raise ValueError(f"{name} is given, expected None for arrays that are being traced")
+            raise ValueError(f"{name} is given with {data}, expected None")

@@ -44,12 +44,13 @@ def test_bad_matrix_is_refused(matrix, kind, text, name):
         (FLOW * (2**31 - 1) + 1, DISTANCE, "beyond int32 (2147483647); use dtype='float32'"),
         (FLOW * 2**54 + 1, DISTANCE * 2**54 + 1, "beyond int32"),
         (FLOW, DISTANCE[:3, :3], "distance has shape (3, 3), expected (4, 4) as flow has"),
-        (FLOW / 3, DISTANCE * 1e307, "entries of distance reach 4e+307, expected 0 to"),
-        (FLOW * 1e155, DISTANCE * 1.5e155, "products of flow and distance reach inf, expected"),
+        (FLOW / 3, DISTANCE * 1e307, "entries of distance reach 4e+307, expected 9.86"),
+        (FLOW * 1e-200, DISTANCE, "for float32; multiply by a constant"),
+        (FLOW * 1e25, DISTANCE * 1e25, "products of flow and distance reach"),
     ],
 )
 def test_pairs_of_matrices_that_do_not_go_together(flow, distance, text):
-    """Of different sizes, or with products that int32 or float64 cannot hold."""
+    """Of different sizes, or with products that int32 or float32 cannot hold."""
     with refuses(ValueError, text):
         qap(flow, distance)
 
@@ -108,25 +109,3 @@ def test_tiny_instances(flow, distance, fun):
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
     assert sorted(result.x.tolist()) == list(range(len(flow)))
     assert result.nit == (0 if len(flow) == 1 else 50)
-
-
-A, B = np.random.default_rng(0).random((2, 6, 6))
-
-
-@pytest.mark.parametrize(("flow", "distance"), [(A, B), (A + A.T, B + B.T)], ids=["", "symmetric"])
-def test_scale_changes_no_bit_of_a_search(flow, distance):
-    """Tiny and huge matrices are searched as the same ones of ordinary size, 1e-300 to 1e300."""
-
-    def result(f, d):
-        problem = qap(flow * f, distance * d)
-        search = js.simulated_annealing(js.DeltaSwap(), 0.3 * (f * d / problem.host.unit))
-        return js.solve(problem, search, 0, max_steps=40, num_searches=8)
-
-    expected = result(1.0, 1.0)
-    assert "units" not in expected.message and expected.history[-1].acceptance > 0
-    for f, d in ((-996, 0), (-996, 900), (-126, 0), (-500, -400), (400, 500), (0, 130)):
-        found = result(2.0**f, 2.0**d)
-        np.testing.assert_array_equal(found.solutions, expected.solutions)
-        np.testing.assert_array_equal(found.costs, expected.costs * 2.0 ** np.float64(f + d))
-        assert found.fun == expected.fun * 2.0 ** (f + d)
-        assert "units of 2**" in found.message

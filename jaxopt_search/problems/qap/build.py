@@ -23,7 +23,6 @@ from jaxopt_search.checks import (
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
-from jaxopt_search.problems.bounds import unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -60,10 +59,8 @@ def qap(
     A linear term adds `linear[i, p[i]]` over all i: what facility i costs at a location by itself.
     Then solutions on the device have twice the length, with a fixed facility for each location.
 
-    Floats are of any size. Where float32 could not hold their products, the device counts in a
-    power of two, `problem.host.unit`; temperatures are then in this unit. Costs and targets are
-    always in full. A large number that all entries share changes all costs alike: take it off, as
-    float32 has seven digits for the rest.
+    Costs and targets are always in full. A large number that all entries share changes all costs
+    alike: take it off, as float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, one matrix or both may be traced: integers become int32 and floats
     float32 as they are, with costs that must fit, and only shapes and dtypes are checked. Such an
@@ -95,7 +92,7 @@ def qap(
     if matrix_input.is_traced(flow, distance):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
         given = {"linear": linear, "partial_match": partial_match, "best_known": best_known}
-        matrix_input.refuse_options_if_traced(**given)
+        matrix_input.refuse_options("a traced array", **given)
         return _traced_qap(flow, distance, symmetric, dtype)
     flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
     check_square(flow, "flow")
@@ -198,9 +195,7 @@ def as_qap(
         refused = {"distance": distance, "linear": linear}
         if isinstance(data, QAP):
             refused |= {"partial_match": partial_match, "dtype": dtype}
-        for name, value in refused.items():
-            if value is not None:
-                raise ValueError(f"{name} is given with a {type(data).__name__}, expected None")
+        matrix_input.refuse_options(f"a {type(data).__name__}", **refused)
         problem = data if isinstance(data, QAP) else qap_from_instance(data, dtype=dtype)
         return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
@@ -302,17 +297,13 @@ def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     if not _is_symmetric(*given) and all(map(is_nearly_symmetric, given)):
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
-    units = bounds.qap_units(*given)
-    counted = [matrix / unit for matrix, unit in zip(given, units, strict=True)]
-    unit = math.prod(units)
     host = Original(
-        cost=functools.partial(_float_cost, *counted, unit),
-        check=functools.partial(permutation.check, len(counted[0])),
-        unit=unit,
+        cost=functools.partial(_float_cost, *given),
+        check=functools.partial(permutation.check, len(given[0])),
         best_known=best_known,
-        note="; ".join(filter(None, (note, unit_note(unit)))),
+        note=note,
     )
-    return _on_device(counted[0], counted[1], 0, jnp.float32, host)
+    return _on_device(given[0], given[1], 0, jnp.float32, host)
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
@@ -359,10 +350,8 @@ def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
     return all(np.array_equal(matrix, matrix.T) for matrix in (flow, distance))
 
 
-def _float_cost(
-    flow: np.ndarray, distance: np.ndarray, unit: float, assignment: np.ndarray
-) -> float:
-    return (flow * distance[np.ix_(assignment, assignment)]).sum().item() * unit
+def _float_cost(flow: np.ndarray, distance: np.ndarray, assignment: np.ndarray) -> float:
+    return (flow * distance[np.ix_(assignment, assignment)]).sum().item()
 
 
 def with_fixed(problem: QAP, partial_match: Any) -> QAP:

@@ -18,7 +18,7 @@ from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
-from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.tsp import construction, traced
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP, Ends
@@ -71,10 +71,8 @@ def as_tsp(
     """
     check_option("metric", metric, METRICS)
     if isinstance(data, TSP | TSPInstance):
-        for name, value in (("metric", metric), ("dtype", dtype), ("forbidden", forbidden)):
-            if value is not None:
-                kind = type(data).__name__
-                raise ValueError(f"{name} is {value!r} with a {kind}, expected None")
+        given = {"metric": metric, "dtype": dtype, "forbidden": forbidden}
+        matrix_input.refuse_options(f"a {type(data).__name__}", **given)
         return data if isinstance(data, TSP) else tsp_from_instance(data)
     if isinstance(data, str):
         raise TypeError(f"data is {data!r}, expected an instance, such as datasets.load finds")
@@ -113,11 +111,8 @@ def tsp(
     ignored. Asymmetric distances are allowed; an asymmetry of float distances within a relative
     1e-6 is taken for rounding noise and averaged out.
 
-    Float distances are of any size. Where float32 could not hold them or their squares (the largest
-    is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`;
-    temperatures are then in this unit. Costs and targets are always in full. A large number that
-    all distances share changes all tours alike: take it off, as float32 has seven digits for the
-    rest.
+    Costs and targets are always in full. A large number that all distances share changes all tours
+    alike: take it off, as float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, `distances` may be traced: integers become int32 and floats float32 as
     they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
@@ -154,7 +149,8 @@ def tsp(
     check_best_known(best_known)
     if matrix_input.is_traced(distances):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
-        matrix_input.refuse_options_if_traced(forbidden=forbidden, best_known=best_known)
+        given = {"forbidden": forbidden, "best_known": best_known}
+        matrix_input.refuse_options("a traced array", **given)
         return traced.of_matrix(distances, symmetric, dtype)
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
     if is_symmetric is None and _is_triangle(matrix):
@@ -211,24 +207,22 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
       matrix: [n, n] float64, 0 where an edge is not `allowed`.
     """
     n, has_forbidden, note = len(matrix), not allowed.all(), ""
-    largest = largest_of(matrix)
-    bounds.check_tour_floats(n, largest)
     if not np.array_equal(matrix, matrix.T) and matrix_input.is_nearly_symmetric(matrix):
         matrix = matrix / 2 + matrix.T / 2
         note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
-    unit = bounds.tour_unit(n, bounds.dearest_edge(n, largest, has_forbidden))
-    own, largest = matrix / unit, largest / unit
-    own[~allowed] = bounds.dearest_edge(n, largest, has_forbidden)
+    largest = largest_of(matrix)
+    dearest = bounds.dearest_edge(n, largest, has_forbidden)
+    bounds.check_tour_floats(dearest)
+    matrix = np.where(allowed, matrix, dearest)
     host = Original(
-        cost=TourLength(np.where(allowed, matrix, own * unit), 1),
+        cost=TourLength(matrix, 1),
         check=functools.partial(permutation.check, n),
         remaining=ForbiddenEdges(allowed),
         max_feasible=n * largest if has_forbidden else None,
-        unit=unit,
         best_known=best_known,
-        note="; ".join(filter(None, (note, unit_note(unit)))),
+        note=note,
     )
-    return _on_device(own, jnp.float32, host)
+    return _on_device(matrix, jnp.float32, host)
 
 
 def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
@@ -322,8 +316,6 @@ def tsp_from_coords(
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
 
-    Under `"EUCLID"` they are of any size; see `tsp` about units.
-
     Under `"HAVERSINE"` they are latitudes and longitudes in degrees, and distances kilometers along
     great circles. These and places in space take a matrix.
 
@@ -358,7 +350,7 @@ def tsp_from_coords(
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
     check_best_known(best_known)
     if matrix_input.is_traced(coords):
-        matrix_input.refuse_options_if_traced(best_known=best_known)
+        matrix_input.refuse_options("a traced array", best_known=best_known)
         return traced.of_coords(coords, metric, storage)
     if metric == "HAVERSINE":
         return _on_earth(checked_coords(coords), best_known)
@@ -371,19 +363,16 @@ def tsp_from_coords(
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
     if metric == "EUCLID":
-        bounds.check_tour_floats(len(points), diameters(points).item())
+        bounds.check_tour_floats(diameters(points).item())
     else:
         bounds.check_tour_deltas(_longest(points, metric))
     is_exact = metric != "EUCLID"
-    unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(points).item())
-    places = points / unit
     host = Original(
         cost=CoordsLength(points, metric),
         check=functools.partial(permutation.check, len(points)),
-        unit=unit,
         best_known=best_known,
-        coords=places,
-        note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
+        coords=points,
+        note=_minutes_note(points) if metric == "GEO" else "",
     )
     if is_exact and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
         host = construction.with_good_starts(host)
@@ -391,11 +380,11 @@ def tsp_from_coords(
     if storage == "matrix":
         way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
         bounds.check_matrix_of(len(points), way_out)
-        full = _distances(places, metric)
+        full = _distances(points, metric)
         matrix, metric = matrix_input.on_device(full.ravel(), dtype), "MATRIX"
     else:
         # Float coordinates count from the middle of most cities, where they are the most exact.
-        x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
+        x, y = np.asarray((points - (points.min(axis=0) if is_exact else middle(points))).T, dtype)
         can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
         pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
     return TSP(
@@ -482,14 +471,15 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
     if isinstance(coords, list | tuple):
         stack = [checked_coords(one, f"coords[{i}]") for i, one in enumerate(coords)]
         for i, points in enumerate(stack):
-            size = diameters(points).item()
-            bounds.check_tour_floats(len(points), size, f"distances of coords[{i}]")
+            bounds.check_tour_floats(diameters(points).item(), f"distances of coords[{i}]")
     else:
         points = real_array(coords, "coords").astype(np.float64)
         if points.ndim != 3 or points.shape[2] != 2 or not points.size:
             raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
         matrix_input.refuse_first(points, ~np.isfinite(points), "coords")
-        bounds.check_tour_floats(points.shape[1], diameters(points).max().item())
+        sizes = diameters(points)
+        bounds.check_tour_floats(sizes.max().item())
+        bounds.check_tour_floats(sizes.min(where=sizes > 0, initial=1.0).item())
         stack = list(points)
     if len(stack) > 1 and max(map(len, stack)) == 1:
         raise ValueError(
