@@ -211,9 +211,8 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
         matrix = matrix / 2 + matrix.T / 2
         note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
     largest = largest_of(matrix)
-    dearest = bounds.dearest_edge(n, largest, has_forbidden)
-    bounds.check_tour_floats(dearest)
-    matrix = np.where(allowed, matrix, dearest)
+    bounds.check_tour_floats(largest)
+    matrix = np.where(allowed, matrix, bounds.dearest_edge(n, largest, has_forbidden))
     host = Original(
         cost=TourLength(matrix, 1),
         check=functools.partial(permutation.check, n),
