@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxopt_search.checks import real_array
-from jaxopt_search.datasets import load_atsp, load_qaplib, load_tsplib, registry
+from jaxopt_search.datasets import load_qaplib, load_tsplib, registry
 from jaxopt_search.datasets.instances import QAPInstance, digest
 from jaxopt_search.datasets.readers import INTEGER, REAL, Source, show
 from jaxopt_search.errors import InstanceFormatError
@@ -110,9 +110,6 @@ def read(file: str, wanted: Wanted = _ANYTHING) -> Instance:
         return instance._replace(names=names if instance.kind == "tsp" else None)
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
-    if suffix == ".atsp":
-        matrix = load_atsp(file)
-        return Instance(f"{len(matrix)} cities with distances", "tsp", (matrix,), metric="MATRIX")
     instance = load_qaplib(file) if is_qap else load_tsplib(file)
     entry = registry.entries().get(instance.name)
     if entry is not None and entry.best_known is not None and entry.digest == digest(instance):

@@ -15,13 +15,13 @@ MAX_FLOAT = 1e12
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSPInstance:
-    """A symmetric travelling salesman instance, mostly with integer distances.
+    """A travelling salesman instance, mostly with integer distances.
 
     Attributes:
       name: name of the instance.
       edge_weight_type: "EXPLICIT" if `matrix` is given, else a key of `distances.EDGE_WEIGHTS`.
       coordinates: [n, 2] float64, or None.
-      matrix: [n, n] int64 or float64, symmetric, zero diagonal, or None.
+      matrix: [n, n] int64 or float64, zero diagonal, or None.
       best_known: length of the best known tour, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
 
@@ -50,8 +50,6 @@ class TSPInstance:
             return
         _check_array("matrix", self.data, "int64", "float64")
         check_square(self.data, "matrix")
-        if not np.array_equal(self.data, self.data.T):
-            raise ValueError("matrix is not symmetric, expected a symmetric matrix")
         if self.data.diagonal().any():
             raise ValueError("matrix has a nonzero diagonal, expected zeros")
 

@@ -24,7 +24,6 @@ from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
 
 __all__ = [
-    "load_atsp",
     "load_graph",
     "load_labels",
     "load_qaplib",
@@ -206,10 +205,11 @@ def show(token: bytes) -> str:
 
 
 def load_tsplib(path: str | os.PathLike) -> TSPInstance:
-    """Returns the symmetric instance in a TSPLIB file.
+    """Returns the instance in a TSPLIB file.
 
-    Read are TYPE TSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not rounded)
-    coordinates, or an EXPLICIT matrix in any of TSPLIB's forms; decimals make it float64. Nodes are
+    Read are TYPE TSP and ATSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not
+    rounded) coordinates, or an EXPLICIT matrix in any of TSPLIB's forms, which only TYPE ATSP may
+    have asymmetric; decimals make it float64. Nodes are
     placed by their ids, which are `1..n` or `0..n-1` in any order; city `i` of the instance is the
     node with the i-th smallest id. The diagonal of a matrix is set to zero, whatever the file says.
     Display data is checked and left out. GEO minutes of 60 and more are used as they stand, as
@@ -233,12 +233,12 @@ def load_tsplib(path: str | os.PathLike) -> TSPInstance:
       >>> instance.name, instance.distances().tolist()
       ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
-    file = _Tsplib(path, "TSP", "a TSPLIB instance")
+    file = _Tsplib(path, ("TSP", "ATSP"), "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
     file.refuse_sections_but(_READ)
     is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
-    matrix = file.matrix(n) if is_explicit else None
+    matrix = file.matrix(n, is_symmetric=file.kind == "TSP") if is_explicit else None
     places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
     if not is_explicit and "EDGE_WEIGHT_SECTION" in file.sections:
         message = f"EDGE_WEIGHT_SECTION under EDGE_WEIGHT_TYPE {kind}, expected EXPLICIT"
@@ -251,25 +251,6 @@ def load_tsplib(path: str | os.PathLike) -> TSPInstance:
         coordinates=None if is_explicit else places,
         matrix=matrix,
     )
-
-
-def load_atsp(path: str | os.PathLike) -> np.ndarray:
-    """Returns the [n, n] distances of a file of TYPE ATSP, int64, or float64 if it has decimals.
-
-    The diagonal is zero. Raises as `load_tsplib`.
-
-    Example:
-      >>> import tempfile
-      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.atsp")
-      >>> lines = ["TYPE: ATSP", "DIMENSION: 2", "EDGE_WEIGHT_TYPE: EXPLICIT"]
-      >>> lines += ["EDGE_WEIGHT_FORMAT: FULL_MATRIX", "EDGE_WEIGHT_SECTION", "0 7", "3 0", "EOF"]
-      >>> _ = path.write_text("\\n".join(lines))
-      >>> load_atsp(path).tolist()
-      [[0, 7], [3, 0]]
-    """
-    file = _Tsplib(path, "ATSP", "a TSPLIB instance")
-    file.refuse_sections_but(("EDGE_WEIGHT_SECTION",))
-    return file.matrix(file.dimension(), is_symmetric=False)
 
 
 def load_tour(path: str | os.PathLike) -> np.ndarray:
@@ -292,7 +273,7 @@ def load_tour(path: str | os.PathLike) -> np.ndarray:
       >>> load_tour(path).tolist()
       [0, 2, 1]
     """
-    file = _Tsplib(path, "TOUR", "a TSPLIB tour")
+    file = _Tsplib(path, ("TOUR",), "a TSPLIB tour")
     source, (start, stop) = file.source, file.section("TOUR_SECTION")
     if "DIMENSION" in file.header:
         n = file.dimension(numbers_per_node=1)
@@ -314,12 +295,13 @@ class _Tsplib:
 
     Attributes:
       source: its bytes.
+      kind: its TYPE.
       header: values of keys, with their positions.
       sections: where the bodies of sections begin and end.
     """
 
-    def __init__(self, path: str | os.PathLike, expected: str, what: str):
-        """Reads a file, whose TYPE must be the one expected."""
+    def __init__(self, path: str | os.PathLike, kinds: tuple[str, ...], what: str):
+        """Reads a file, whose TYPE must be one of these."""
         self.source = source = Source(path, what)
         self.header: dict[str, tuple[int, str]] = {}
         self.sections: dict[str, tuple[int, int]] = {}
@@ -330,8 +312,10 @@ class _Tsplib:
             if match.group(1) == b"EOF":
                 break
         self._close(section, end, len(source.data))
+        expected = " or ".join(kinds)
         position, value = self.key("TYPE", expected)
-        if value.split()[:1] != [expected]:  # si175 has `TSP (M.~Hofmeister)`
+        self.kind = value.partition(" ")[0]  # si175 has `TSP (M.~Hofmeister)`
+        if self.kind not in kinds:
             name = show(value.encode())
             raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
 
@@ -423,7 +407,7 @@ class _Tsplib:
             raise source.error(last, f"{found}, expected 1..{n} (DIMENSION is {n}), each once")
         return np.array([places[node] for node in ids], np.float64)
 
-    def matrix(self, n: int, is_symmetric: bool = True) -> np.ndarray:
+    def matrix(self, n: int, is_symmetric: bool) -> np.ndarray:
         """Returns the [n, n] matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
         expected = f"one of {', '.join(_FORMATS)}"
         position, form = self.key("EDGE_WEIGHT_FORMAT", expected)

@@ -224,4 +224,4 @@ def test_libraries_of_instances_are_read_by_their_readers(tmp_path):
     assert (found.kind, found.data[0].n) == ("qap", 2)
     text = "TYPE: ATSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX"
     found = read(tmp_path, f"{text}\nEDGE_WEIGHT_SECTION\n9 2\n3 9\nEOF\n", "x.atsp")
-    assert found.data[0].tolist() == [[0, 2], [3, 0]]
+    assert found.data[0].matrix.tolist() == [[0, 2], [3, 0]]
