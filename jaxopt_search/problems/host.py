@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.checks import check_best_known
 from jaxopt_search.pytrees import IgnoredByJit
 
 
@@ -123,6 +124,9 @@ class Original(IgnoredByJit):
     note: str = ""
     num_entries: int | None = None
     as_given: Any = None
+
+    def __post_init__(self) -> None:
+        check_best_known(self.best_known)
 
     def is_feasible(self, solution: np.ndarray) -> bool:
         """Returns whether a solution avoids everything forbidden."""

@@ -16,16 +16,14 @@ import numpy as np
 
 from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
+from jaxopt_search.checks import MAX_INT32, real_array
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import matrix_input
-from jaxopt_search.problems.bounds import largest_of
+from jaxopt_search.problems.bounds import MAX_FLOAT32, largest_of
 from jaxopt_search.problems.finite.vector import FiniteProblem, check_vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
-
-_FLOAT32 = np.finfo(np.float32)
 
 
 class Slacks(NamedTuple):
@@ -223,8 +221,6 @@ def generalized_assignment(
       >>> result.fun, result.x.tolist()
       (7, [0, 0, 1])
     """
-    check_option("dtype", dtype, (None, "int32", "float32"))
-    check_best_known(best_known)
     costs, loads = _matrix(costs, "costs"), _matrix(loads, "loads")
     capacities = real_array(capacities, "capacities")
     if loads.shape != costs.shape:
@@ -251,7 +247,7 @@ def generalized_assignment(
     overload = int(loads.max(axis=0).sum())
     most = max(-low, high + fixed + penalty * overload)
     change = high - low + fixed + penalty * overload
-    limit = MAX_INT32 if is_exact else float(_FLOAT32.max) / 8
+    limit = MAX_INT32 if is_exact else MAX_FLOAT32 / 8
     if max(most, change, largest) >= limit:
         hint = "; use dtype='float32' for inexact costs" if is_exact else "; multiply by a constant"
         raise ValueError(

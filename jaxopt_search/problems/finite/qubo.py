@@ -20,14 +20,7 @@ from jax import lax
 
 from jaxopt_search.backends import floats, loops, memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import (
-    check_best_known,
-    check_count,
-    check_number,
-    check_option,
-    plain_array,
-    real_array,
-)
+from jaxopt_search.checks import check_count, check_number, check_option, plain_array, real_array
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.bounds import largest_of
@@ -465,7 +458,6 @@ def _entries_of(
       number: n, or None.
       names: of these three arguments.
     """
-    check_option("dtype", dtype, (None, "int32", "float32"))
     name, entries_name, number_name = names
     if entries is None and number is not None:
         raise ValueError(f"{number_name} is {number!r} without {entries_name}, expected None")
@@ -513,7 +505,6 @@ def _build(
     storage: Storage,
     offset: Any = 0,
 ) -> QUBO:
-    check_best_known(best_known)
     check_option("storage", storage, ("auto", "dense", "sparse"))
     n, num_pairs = terms.linear.size, terms.values.size
     is_dense = storage == "dense"

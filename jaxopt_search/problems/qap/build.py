@@ -13,13 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import (
-    check_best_known,
-    check_option,
-    check_permutation,
-    plain_array,
-    real_array,
-)
+from jaxopt_search.checks import check_permutation, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
@@ -87,8 +81,6 @@ def qap(
       >>> int(problem.cost(jnp.array([1, 0, 2])))
       222
     """
-    check_option("dtype", dtype, (None, "int32", "float32"))
-    check_best_known(best_known)
     if matrix_input.is_traced(flow, distance):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
         given = {"linear": linear, "partial_match": partial_match, "best_known": best_known}

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
+from jaxopt_search.checks import MAX_INT32, check_option, plain_array, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
@@ -144,9 +144,7 @@ def tsp(
       16
     """
     refuse_orphans()
-    check_option("dtype", dtype, (None, "int32", "float32"))
     check_option("forbidden", forbidden, (None, "inf"))
-    check_best_known(best_known)
     if matrix_input.is_traced(distances):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
         given = {"forbidden": forbidden, "best_known": best_known}
@@ -347,7 +345,6 @@ def tsp_from_coords(
     check_option("metric", metric, ("EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS))
     metric = "EUCLID" if metric == "EXACT_2D" else metric
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
-    check_best_known(best_known)
     if matrix_input.is_traced(coords):
         matrix_input.refuse_options("a traced array", best_known=best_known)
         return traced.of_coords(coords, metric, storage)
