@@ -17,15 +17,7 @@ from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import annealing, schedules
 from jaxopt_search.searches.acceptance import Acceptance, Trial, metropolis
 from jaxopt_search.searches.base import TrajectorySearch
-from jaxopt_search.types import (
-    Cost,
-    Info,
-    Representation,
-    Snapshot,
-    Solution,
-    Stream,
-    null_delta,
-)
+from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
 
 _NEEDED = ("is_in_conflict", "propose_at", "num_words_at", "delta")
 

@@ -34,12 +34,7 @@ from jaxopt_search.problems.finite.vector import (
     quadratic_of,
 )
 from jaxopt_search.problems.host import SAME, Original, Units
-from jaxopt_search.problems.matrix_input import (
-    DType,
-    has_exact_costs,
-    integer_pairs,
-    refuse_first,
-)
+from jaxopt_search.problems.matrix_input import DType, has_exact_costs, integer_pairs, refuse_first
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
 
