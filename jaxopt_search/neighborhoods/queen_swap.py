@@ -79,11 +79,7 @@ class QueenSwap(Neighborhood):
         return Swap().propose(problem, placed.queens, words)
 
     def propose_at(
-        self,
-        problem: Any,
-        placed: CountedQueens,
-        row: jax.Array,
-        words: Words,
+        self, problem: Any, placed: CountedQueens, row: jax.Array, words: Words
     ) -> Positions:
         """Returns a swap of `row` with another one."""
 

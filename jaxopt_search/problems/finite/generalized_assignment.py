@@ -127,12 +127,7 @@ class GeneralizedAssignment(FiniteProblem):
         return jnp.where(a == b, jnp.zeros_like(change), change)
 
     def assigned(
-        self,
-        solution: Any,
-        tally: Slacks,
-        variable: jax.Array,
-        value: jax.Array,
-        where: jax.Array,
+        self, solution: Any, tally: Slacks, variable: jax.Array, value: jax.Array, where: jax.Array
     ) -> Slacks:
         """Returns the slacks after a job went to an agent, if `where` holds; O(1), portable."""
         own = load(solution, variable)

@@ -274,12 +274,7 @@ class QUBO(FiniteProblem):
         return jnp.where(a == b, jnp.zeros_like(change), change)
 
     def assigned(
-        self,
-        solution: Any,
-        tally: Fields,
-        variable: jax.Array,
-        value: jax.Array,
-        where: jax.Array,
+        self, solution: Any, tally: Fields, variable: jax.Array, value: jax.Array, where: jax.Array
     ) -> Fields:
         """Returns the fields after an assignment, if `where` holds; O(degree), portable."""
         step = _step(load(solution, variable), value, self.linear.dtype)
@@ -494,11 +489,7 @@ def _entries_of(
 
 
 def _build(
-    terms: Terms,
-    name: str,
-    best_known: float | None,
-    storage: Storage,
-    offset: Any = 0,
+    terms: Terms, name: str, best_known: float | None, storage: Storage, offset: Any = 0
 ) -> QUBO:
     check_option("storage", storage, ("auto", "dense", "sparse"))
     n, num_pairs = terms.linear.size, terms.values.size

@@ -18,13 +18,7 @@ from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.problems.queens.attacks import device, host
 from jaxopt_search.problems.queens.attacks.device import Scheme
 
-__all__ = [
-    "SCHEMES",
-    "Scheme",
-    "as_python",
-    "attacking_pairs",
-    "scheme",
-]
+__all__ = ["SCHEMES", "Scheme", "as_python", "attacking_pairs", "scheme"]
 
 _BYTES_PER_PAIR = 8
 _OPTIONS: dict[str, dict[str, Any]] = {
