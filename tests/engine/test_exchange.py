@@ -80,6 +80,15 @@ def test_the_course_is_the_same(kind, limit):
     assert (np.asarray(whole.ancestors) != np.arange(5)).any()
 
 
+def test_by_itself_as_within_the_program_of_the_steps():
+    """`solve` makes an exchange that combines solutions by a program of its own, `run` does not."""
+    limits = {"max_steps": 2 * EVERY, "num_searches": 5, "check_every": 12}
+    apart = solve("ints", chunk_steps=2 * EVERY, **limits)[0].state
+    within = js.run(3, PROBLEMS["ints"], SEARCH, exchange=EXCHANGE, **limits)
+    chex.assert_trees_all_equal(apart._replace(status=None), within._replace(status=None))
+    assert (np.asarray(within.ancestor) != np.arange(5)).any()
+
+
 @pytest.mark.devices(2)
 def test_on_two_devices():
     """Five searches, and one that only fills up."""

@@ -1,8 +1,6 @@
 """Files of records survive killed runs and other processes; what is no record is named by line."""
 
-import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -10,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import flag_types, record_files
+from experiments import record_files
+from experiments.record_files import Runs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
@@ -70,7 +69,6 @@ def test_runs_know_what_is_done(tmp_path):
     runs = record_files.Runs(path)
     first = record(0, settings={"a": 1, "b": [2.5, None]}, cost=3)
     runs.add(first)
-    runs.add(first | {"cost": 4})  # made twice: the first stays
     for known in (runs, record_files.Runs(path)):
         assert known.has({"b": [2.5, None], "a": 1}, "x", 0)
         assert not known.has({"b": [2.5, None], "a": 2}, "x", 0)
@@ -82,7 +80,7 @@ def test_runs_know_what_is_done(tmp_path):
 @pytest.mark.parametrize(
     ("content", "line", "text"),
     [
-        (b"{}\n", 1, "it has no 'experiment'"),
+        (b"{}\n", 1, "the line is no record"),
         (b"\x7fELF\x02\x00", 1, "the line is not JSON"),
         (b"\xef\xbb\xbf{}\n", 1, "the line is not JSON .*BOM"),
         (json.dumps(record(0, experiment="tour")).encode(), 1, "is of 'tour', expected trial"),
@@ -92,10 +90,10 @@ def test_what_is_no_record_is_named_and_kept(tmp_path, content, line, text):
     """One line with the file and the line; a file of something else loses nothing."""
     path = tmp_path / "runs.jsonl"
     path.write_bytes(content)
-    for make in (flag_types.files_to_report, flag_types.file_to_add_to):
-        with pytest.raises(argparse.ArgumentTypeError, match=rf"runs.jsonl:{line}: .*{text}") as e:
-            make("trial")(str(path))
-        assert "\n" not in str(e.value)
+    for use in (lambda: record_files.read_all([path], ["trial"]), lambda: Runs(path, ["trial"])):
+        with pytest.raises(ValueError, match=rf"runs.jsonl:{line}: .*{text}") as error:
+            use()
+        assert "\n" not in str(error.value)
     assert path.read_bytes() == content
 
 
@@ -121,17 +119,14 @@ PROCESS = """
 import sys
 from experiments import record_files
 path, number = sys.argv[1], int(sys.argv[2])
-runs = record_files.Runs(path)
 for seed in range(40):
     common = {"experiment": "trial", "settings": {"text": "x" * 9000}, "instance": "x"}
     record_files.append(path, common | {"seed": seed, "repetition": number})
-    runs.add(common | {"seed": 1000 + seed, "by": number})
-assert len(runs.those([(common["settings"], "x", 1000 + seed) for seed in range(40)])) == 40
 """
 
 
-def test_processes_that_share_a_file_lose_nothing_and_count_nothing_twice(tmp_path):
-    """Each of three keeps all of its own lines; the runs that all of them make are there once."""
+def test_processes_that_share_a_file_lose_nothing(tmp_path):
+    """Each of three keeps all of its own lines."""
     path = tmp_path / "runs.jsonl"
     started = [
         subprocess.Popen([sys.executable, "-c", PROCESS, path, str(number)], cwd=ROOT)
@@ -139,71 +134,36 @@ def test_processes_that_share_a_file_lose_nothing_and_count_nothing_twice(tmp_pa
     ]
     assert [each.wait() for each in started] == [0, 0, 0]
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    own = sorted((each["repetition"], each["seed"]) for each in records if "repetition" in each)
+    own = sorted((each["repetition"], each["seed"]) for each in records)
     assert own == [(number, seed) for number in range(3) for seed in range(40)]
-    assert sorted(r["seed"] for r in records if "by" in r) == list(range(1000, 1040))
-
-
-def test_runs_of_another_process_are_skipped(tmp_path):
-    """What was written since the file was opened counts as made."""
-    path = tmp_path / "runs.jsonl"
-    runs, others = record_files.Runs(path), record_files.Runs(path)
-    others.add(record(0, cost=1))
-    assert runs.has({"moves": 12}, "x", 0)
-    runs.add(record(0, cost=2))
-    assert runs.records == record_files.read(path) == [record(0, cost=1)]
-    path.unlink()
-    runs.add(record(1))
-    assert record_files.read(path) == [record(1)]
 
 
 FULL = """
 import json, os, resource, sys
-from experiments import common
+from experiments import record_files
 path, record = sys.argv[1], json.loads(sys.argv[2])
-runs = common.Runs(path)
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path).st_size + 9,) * 2)
-sys.exit(common.until_interrupted(lambda: runs.add(record), path))
+try:
+    record_files.append(path, record)
+except OSError:
+    sys.exit(1)
 """
 
 
-def test_a_line_that_does_not_fit_is_taken_back_and_printed(tmp_path):
+def test_a_line_that_does_not_fit_is_printed(tmp_path):
     """On a full disk what was there stays whole, and the run is not lost."""
     pytest.importorskip("resource")
     path = tmp_path / "runs.jsonl"
     record_files.append(path, record(0))
     command = [sys.executable, "-c", FULL, path, json.dumps(record(1))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    line, error = done.stderr.splitlines()
-    assert (done.returncode, json.loads(line), error[:6]) == (1, record(1), "error:")
-    assert path.read_text() == json.dumps(record(0)) + "\n"
+    assert (done.returncode, json.loads(done.stderr)) == (1, record(1))
+    assert record_files.read(path) == [record(0)]
 
 
-def unwritable(kind, folder):
-    """Returns a path of this kind."""
-    if kind == "folder":
-        return folder
-    if kind == "in a file":
-        (folder / "file").touch()
-        return folder / "file" / "runs.jsonl"
-    if kind == "fifo":
-        os.mkfifo(folder / "fifo")
-        return folder / "fifo"
-    if kind == "read-only":
-        (folder / "kept.jsonl").touch(mode=0o400)
-        return folder / "kept.jsonl"
-    return pathlib.Path("/dev/full")
-
-
-@pytest.mark.parametrize("kind", ["folder", "device"])
-def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path, kind):
-    """In one line that names it."""
-    path = unwritable(kind, tmp_path)
-    if kind == "read-only" and os.geteuid() == 0:
-        pytest.skip("root may write anything")
-    with pytest.raises(argparse.ArgumentTypeError, match=path.name) as error:
-        flag_types.file_to_add_to("trial")(str(path))
-    assert "\n" not in str(error.value)
+def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path):
+    with pytest.raises(OSError, match=tmp_path.name):
+        Runs(tmp_path)
 
 
 KEPT = sorted(EXPERIMENTS.glob("*/results/*.jsonl"))

@@ -53,13 +53,10 @@ def test_a_run_finds_the_optimum_and_stops(loop):
     ]
     best = min(costs)
     setup = Setup(population=16, restart_every=10)
-    end = compiled_islands.run(loop, flow, distance, setup, seed=0, generations=3000, target=best)
-    assert end.cost == best == compiled_islands.cost(flow, distance, end.best)
-    assert 0 < end.made < 3000
-    again = compiled_islands.run(
-        loop, flow, distance, setup, seed=0, generations=end.made, target=-1
-    )
-    assert (again.made, again.cost) == (end.made, best)
+    made, cost, found = loop(flow, distance, setup, 0, 3000, best)
+    assert cost == best == compiled_islands.cost(flow, distance, found)
+    assert 0 < made < 3000
+    assert loop(flow, distance, setup, 0, made, -1)[:2] == (made, best)
 
 
 def test_a_population_restarts_when_enough_are_alike(loop):
@@ -68,8 +65,6 @@ def test_a_population_restarts_when_enough_are_alike(loop):
     setup = Setup(population=8, mutation=0.0, restart_every=30)
 
     def lowest(generations, **changes):
-        changed = setup._replace(**changes)
-        options = {"seed": 3, "generations": generations, "target": -1}
-        return compiled_islands.run(loop, flow, distance, changed, **options).cost
+        return loop(flow, distance, setup._replace(**changes), 3, generations, -1)[1]
 
     assert lowest(100, alike=2.0) == lowest(600, alike=2.0) > lowest(600)

@@ -5,7 +5,7 @@ import pytest
 
 import jaxopt_search as js
 from experiments import one_core
-from experiments.multistart import compiled_tabu
+from experiments.multistart import compiled_qap, compiled_tabu
 from experiments.peers import levels
 from experiments.peers import qap as peers_qap
 
@@ -35,7 +35,7 @@ def test_the_compiled_search_keeps_exact_books(which):
         m if which not in ("both", name) else m + m.T
         for name, m in zip(("flow", "distance"), pair, strict=True)
     )
-    data = compiled_tabu.symmetric(flow, distance)
+    data = compiled_qap.symmetric(flow, distance)
     search = compiled_tabu.start(*data, 3)
     assert compiled_tabu.build(lambda fn: fn)(*data, search, 300, -1) == 300
 
