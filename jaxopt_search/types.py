@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import tables
+from jaxopt_search.backends import random, tables
 from jaxopt_search.backends.costs import null_delta
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ Snapshot: TypeAlias = Any
 """The part of a representation that `Neighborhood.solution` needs."""
 Move: TypeAlias = Any
 """A pytree of scalars, or of [M] arrays when M moves are handled at once."""
+Words: TypeAlias = tuple[jax.Array, ...]
+"""Random words: uint32 arrays of one shape."""
+Stream: TypeAlias = random.Stream | random.DrawnStream
+"""The random words of one search at one step: a pure function of (key, search, step, slot)."""
 State: TypeAlias = Any
 Rank: TypeAlias = Callable[..., tuple[jax.Array, ...]]
 """Maps numbers of entries, deltas, and entries of other tables to keys: see `Enumerable.first`."""
@@ -251,9 +255,7 @@ class Neighborhood(abc.ABC):
         """Returns the solution that a snapshot stands for."""
 
     @abc.abstractmethod
-    def propose(
-        self, problem: Any, representation: Representation, words: tuple[jax.Array, ...], /
-    ) -> Move:
+    def propose(self, problem: Any, representation: Representation, words: Words, /) -> Move:
         """Returns the random move that `words` stand for.
 
         Args:
@@ -424,7 +426,7 @@ class Moves(abc.ABC):
     """The `Problem.space` that it is for; None for any."""
 
     @abc.abstractmethod
-    def propose(self, problem: Any, solution: Solution, words: tuple[jax.Array, ...], /) -> Move:
+    def propose(self, problem: Any, solution: Solution, words: Words, /) -> Move:
         """Returns the random move that `words` (`num_words` uint32 scalars) stand for."""
 
     @abc.abstractmethod
@@ -456,19 +458,6 @@ class EnumerableMoves(Moves):
     @abc.abstractmethod
     def undone(self, problem: Any, solution: Solution, move: Move, /) -> Entries:
         """Returns one entry or more, [] int32 row and column each, for what `move` undoes."""
-
-
-class Stream(Protocol):
-    """The random words of one search at one step: a pure function of (key, search, step, slot)."""
-
-    @property
-    def step(self) -> jax.Array:
-        """[] int32, the number of steps made so far; stays at 2**31 - 1 from there on."""
-        ...
-
-    def words(self, slot: jax.Array, num_words: int, /) -> tuple[jax.Array, ...]:
-        """Returns `num_words` uint32 arrays of the shape of `slot` (uint32, below 2**24)."""
-        ...
 
 
 class Search(abc.ABC):

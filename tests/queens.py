@@ -1,8 +1,12 @@
 """Placements of queens by slow code: who attacks whom, and all that are valid."""
 
+import functools
 import itertools
 
+import jax
 import numpy as np
+
+from jaxopt_search.searches.queens_repair import begun, continued
 
 
 def attacks(queens):
@@ -56,3 +60,10 @@ def permutations(n, number=100):
     generator = np.random.default_rng(n)
     drawn = [generator.permutation(n) for _ in range(number)]
     return np.array([np.arange(n), np.arange(n)[::-1], *drawn], np.int32)
+
+
+@functools.partial(jax.jit, static_argnames="width")
+def repair(key, problem, queens, *, max_rounds=10_000, width=2**17):
+    """Returns a placement after its repair, and how many of its queens are attacked."""
+    end = continued(key, problem, begun(problem, queens), max_rounds, width)
+    return end.placed.queens, end.num_attacked

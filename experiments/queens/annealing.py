@@ -80,7 +80,7 @@ class Annealing:
         return int(self.state.step)
 
 
-def _nothing(queens: jax.Array) -> evaluation.Total:
+def _nothing(queens: jax.Array) -> counts.Count:
     return counts.of(queens[0])
 
 

@@ -103,7 +103,7 @@ MAX_SLOTS = 2**24
 
 
 class Stream(NamedTuple):
-    """The random words of one search at one step; see `types.Stream`.
+    """The random words of one search at one step: a pure function of (key, search, step, slot).
 
     Attributes:
       key: the search's key.

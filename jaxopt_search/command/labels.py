@@ -107,9 +107,7 @@ def _opened(
         yield file, done
 
 
-def _instances(
-    args: argparse.Namespace,
-) -> tuple[Callable[[int, int], np.ndarray], int, int]:
+def _instances(args: argparse.Namespace) -> tuple[Callable[[int, int], np.ndarray], int, int]:
     """Returns `points_of`, how many cities an instance has, and how many instances there are.
 
     `points_of(first, number)` returns the coordinates of some of them, [number, cities, 2]: those

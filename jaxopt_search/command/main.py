@@ -51,12 +51,7 @@ examples:
   jaxopt-search labels --points clusters.npy --out clusters.npz
 
 exit status: 0 success, 2 bad input, 130 Ctrl-C, with what is written so far"""
-_ABOUT_DOCTOR = """\
-examples:
-  jaxopt-search doctor
-  JAX_PLATFORMS=cpu jaxopt-search doctor
-
-exit status: 0 if all is well, 1 if not, with the reasons on standard error"""
+_ABOUT_DOCTOR = "exit status: 0 if all is well, 1 if not, with the reasons on standard error"
 
 
 def number(text: str) -> int | float:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxopt_search.checks import real_array
-from jaxopt_search.datasets import load_atsp, load_qaplib, load_tsplib, registry
+from jaxopt_search.datasets import load_qaplib, load_tsplib, registry
 from jaxopt_search.datasets.instances import QAPInstance, digest
-from jaxopt_search.datasets.readers import INTEGER, MAX_BYTES, REAL, Source, show
+from jaxopt_search.datasets.readers import INTEGER, REAL, Source, show
 from jaxopt_search.errors import InstanceFormatError
 from jaxopt_search.files import check_regular
 from jaxopt_search.problems.matrix_input import is_integral, may_be_rows
@@ -41,6 +41,26 @@ _MISSING = ("", "-", "inf", "+inf", "infinity", "na", "n/a", "nan", "none", "nul
 _FEW = 10  # columns of a table of cities
 
 
+class Wanted(NamedTuple):
+    """What the user says of the numbers in a file.
+
+    Attributes:
+      kind: what they are to be, `"tsp"`, `"qap"` or `"matrix"`; None for what they look like.
+      columns: of a table, the columns of the two coordinates: names, or numbers from 1.
+      metric: the rule that gives distances; `"HAVERSINE"` has a table read by its latitudes and
+        longitudes.
+      forbidden: `"inf"` if distances may be infinite or missing, which is the same.
+    """
+
+    kind: str | None = None
+    columns: tuple[str, ...] | None = None
+    metric: str | None = None
+    forbidden: str | None = None
+
+
+_ANYTHING = Wanted()
+
+
 class Instance(NamedTuple):
     """What is to be solved.
 
@@ -63,28 +83,14 @@ class Instance(NamedTuple):
     names: list[str] | None = None
 
 
-def read(
-    file: str,
-    kind: str | None = None,
-    columns: tuple[str, ...] | None = None,
-    metric: str | None = None,
-    forbidden: str | None = None,
-) -> Instance:
-    """Returns the instance in a file.
-
-    Args:
-      file: its path, or `-` for a CSV from standard input.
-      kind: what it is to be, `"tsp"`, `"qap"` or `"matrix"`; None for what it looks like.
-      columns: of a table, the columns of the two coordinates: names, or numbers from 1.
-      metric: the rule that gives distances, if the user names one; `"HAVERSINE"` has a table read
-        by its latitudes and longitudes.
-      forbidden: `"inf"` if distances may be infinite or missing.
+def read(file: str, wanted: Wanted = _ANYTHING) -> Instance:
+    """Returns the instance in a file, whose path may be `-` for a CSV from standard input.
 
     Raises:
       ValueError: the file breaks its format, is of no known one, or may be one thing or another.
       OSError: it cannot be read.
     """
-    stream = sys.stdin.buffer if file == "-" else None
+    stream, (kind, columns, *_) = sys.stdin.buffer if file == "-" else None, wanted
     name = "standard input" if stream else file
     suffix = ".csv" if stream else pathlib.Path(file).suffix.lower()
     if suffix not in _SUFFIXES:
@@ -95,19 +101,15 @@ def read(
         other = f"none with --kind {kind}" if kind in ("qap", "matrix") else "two, of a table"
         raise ValueError(f"{name}: --columns is {','.join(columns)}, expected {other}")
     if is_table:
-        source = Source(name, MAX_BYTES, "a table of numbers", stream) if suffix == ".csv" else None
-        if source:
-            are_degrees = metric == "HAVERSINE"
-            numbers, note, names = _csv(source, kind, columns, are_degrees, bool(forbidden))
+        if suffix == ".csv":
+            source = Source(name, "a table of numbers", stream)
+            numbers, note, names = _csv(source, wanted)
         else:
             (numbers, note), names = _npy(file, columns), None
-        instance = _of_numbers(name, numbers, note, kind, bool(forbidden))
+        instance = _of_numbers(name, numbers, note, wanted)
         return instance._replace(names=names if instance.kind == "tsp" else None)
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
-    if suffix == ".atsp":
-        matrix = load_atsp(file)
-        return Instance(f"{len(matrix)} cities with distances", "tsp", (matrix,), metric="MATRIX")
     instance = load_qaplib(file) if is_qap else load_tsplib(file)
     entry = registry.entries().get(instance.name)
     if entry is not None and entry.best_known is not None and entry.digest == digest(instance):
@@ -120,18 +122,16 @@ def read(
     return Instance(text, "tsp", (instance,), coordinates=instance.coordinates)
 
 
-def _of_numbers(
-    name: str, numbers: np.ndarray, note: str, kind: str | None, is_inf_fine: bool
-) -> Instance:
+def _of_numbers(name: str, numbers: np.ndarray, note: str, wanted: Wanted) -> Instance:
     """Returns the instance that an array is by its shape.
 
     Args:
       note: which columns of a table they are; "" for all.
-      is_inf_fine: whether +inf may stand among distances.
     """
+    kind = wanted.kind
     rows, columns = numbers.shape
     bad = ~np.isfinite(numbers)
-    if is_inf_fine:
+    if wanted.forbidden:
         bad &= numbers != np.inf
     if rows == columns != 2:
         np.fill_diagonal(bad, False)  # which means nothing in distances
@@ -183,23 +183,13 @@ def _npy(path: str, columns: tuple[str, ...] | None) -> tuple[np.ndarray, str]:
     return numbers[:, chosen], _NOTE.format(*columns)
 
 
-def _csv(
-    source: Source,
-    kind: str | None,
-    columns: tuple[str, ...] | None,
-    are_degrees: bool,
-    is_inf_fine: bool,
-) -> tuple[np.ndarray, str, list[str] | None]:
+def _csv(source: Source, wanted: Wanted) -> tuple[np.ndarray, str, list[str] | None]:
     """Returns the numbers of a CSV, [rows, columns] int64 or float64, which columns they are, and
     the names in the first column, if it has any.
 
     Commas, semicolons, tabs or spaces stand between them. A first line without a number is a
     header: where it names x and y, these columns are read and no others. A first column without a
     number has names.
-
-    Args:
-      are_degrees: whether latitudes and longitudes are read in place of x and y.
-      is_inf_fine: whether fields may be infinite or missing, which is the same.
     """
     lines = _fields(source)
     number, first = next(lines)
@@ -212,7 +202,7 @@ def _csv(
     if len(names) != len(first):
         names = []  # but a title
     try:
-        chosen = _chosen(names, len(first), kind, columns, are_degrees)
+        chosen = _chosen(names, len(first), wanted)
     except ValueError as error:
         raise InstanceFormatError(f"{source.path}:1: {error}") from None
     is_whole = chosen == list(range(len(first)))
@@ -229,7 +219,7 @@ def _csv(
         labels.append(fields[0])
         texts = [fields[place] for place in chosen]
         bad = [text for text in texts if not _REAL.fullmatch(text)]
-        if is_inf_fine:
+        if wanted.forbidden:
             texts = ["inf" if text.lower() in _MISSING else text for text in texts]
             bad = [text for text in bad if text.lower() not in _MISSING]
         if bad:
@@ -237,7 +227,7 @@ def _csv(
             raise InstanceFormatError(f"{where}: {show(bad[0].encode())} is not a number{hint}")
         is_integer = all(map(_INTEGER.fullmatch, texts))
         rows.append(np.array(list(map(int if is_integer else float, texts))))
-    told = columns or [names[place] for place in chosen if names]
+    told = wanted.columns or [names[place] for place in chosen if names]
     note = "" if is_whole else _NOTE.format(*told)
     return np.stack(rows), note, labels if has_labels else None
 
@@ -267,27 +257,21 @@ def _is_number(text: str) -> bool:
     return False
 
 
-def _chosen(
-    names: list[str],
-    width: int,
-    kind: str | None,
-    columns: tuple[str, ...] | None,
-    are_degrees: bool,
-) -> list[int]:
+def _chosen(names: list[str], width: int, wanted: Wanted) -> list[int]:
     """Returns which columns of a table are to be read: coordinates, or all.
 
     Raises:
       ValueError: if that is not clear.
     """
-    if columns is not None:
-        return [_place_of(one, names, width) for one in columns]
-    if kind in ("matrix", "qap"):
+    if wanted.columns is not None:
+        return [_place_of(one, names, width) for one in wanted.columns]
+    if wanted.kind in ("matrix", "qap"):
         return list(range(width))
     words = [{name.lower(), *re.split(r"[^a-z]+", name.lower())} for name in names]
     x, y, z, latitude, longitude = (
         [place for place, some in enumerate(words) if some & set(known.split())] for known in _WORDS
     )
-    if are_degrees and len(latitude) == len(longitude) == 1:
+    if wanted.metric == "HAVERSINE" and len(latitude) == len(longitude) == 1:
         return [*latitude, *longitude]
     if len(x) == len(y) == 1 and x != y and not z:
         return [*x, *y]

@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     with starts.agreed(args) as is_lead:
         kind = "queens"
         if args.command == "solve":
-            instance = reading.read(args.file, args.kind, args.columns, args.metric, args.forbidden)
+            named = (getattr(args, name) for name in reading.Wanted._fields)
+            instance = reading.read(args.file, reading.Wanted(*named))
             kind = instance.kind
             for name in (*OF_TOURS, "metric"):
                 if kind == "qap" and getattr(args, name) is not None:
@@ -52,11 +53,8 @@ def run(args: argparse.Namespace) -> int:
     result: Any = None
     if instance is None:
         result = js.solve_nqueens(args.n, args.count, **options)
-        facts: dict[str, Any] = {
-            "n": args.n,
-            "found": len(result.solutions),
-            "solutions": result.solutions,
-        }
+        x, cost, coordinates = result.solutions, 0, None
+        facts: dict[str, Any] = {"n": args.n, "found": len(x), "solutions": x}
     else:
         if is_lead and is_shown:
             tell(f"read        {instance.text}")
@@ -68,23 +66,20 @@ def run(args: argparse.Namespace) -> int:
             options |= {name: getattr(args, name) for name in OF_TOURS}
             options["metric"] = args.metric or instance.metric
             result = js.solve_tsp(*instance.data, dtype=args.dtype, **options)
-        facts = {"file": args.file, "read": instance.text, "cost": result.fun, "gap": result.gap}
-        facts |= {"evaluations": result.nfev, "solution": result.x}
+        x, cost, coordinates = result.x, result.fun, instance.coordinates
+        facts = {"file": args.file, "read": instance.text, "cost": cost, "gap": result.gap}
+        facts |= {"evaluations": result.nfev, "solution": x}
         if instance.names:
-            facts["names"] = [instance.names[city] for city in result.x]
+            facts["names"] = [instance.names[city] for city in x]
     if not is_lead:
         return status_of(result)
-    coordinates = None if instance is None else instance.coordinates
-    found = (result.solutions, 0) if instance is None else (result.x, result.fun)
-    writes: list[tuple[Any, ...]] = [
-        (args.out, write_solution, kind, *found, facts.get("names")),
-        (args.plot, draw, result, coordinates),
-    ]
     num_failed = 0
-    for path, write, *what in writes:
+    for path in filter(None, (args.out, args.plot)):
         try:
-            if path is not None:
-                write(path, *what)
+            if path is args.out:
+                write_solution(path, kind, x, cost, facts.get("names"))
+            else:
+                draw(path, result, coordinates)
         except (OSError, ValueError) as error:
             say(f"{path} was not written: {reason_of(error)}")
             num_failed += 1

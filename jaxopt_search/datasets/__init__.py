@@ -1,7 +1,7 @@
 """Where instances come from: strict readers, generators, and the best known costs.
 
-`load("kroA100", data_dir=...)` finds a known instance by name; `load_tsplib`, `load_atsp` and
-`load_qaplib` read any file. Everything here is numpy on the host. Nothing is downloaded unless
+`load("kroA100", data_dir=...)` finds a known instance by name; `load_tsplib` and `load_qaplib`
+read any file. Everything here is numpy on the host. Nothing is downloaded unless
 asked for.
 """
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-_BLOCK = 1 << 20  # elements of a temporary array
+_BLOCK = 1 << 16  # elements of a temporary array, which caches hold
 _EARTH = 6371.0088  # kilometers, its mean radius
 
 
@@ -116,7 +116,7 @@ def distance_matrix(coordinates: np.ndarray, edge_weight_type: str) -> np.ndarra
     """
     weight, n = EDGE_WEIGHTS[edge_weight_type], len(coordinates)
     matrix = np.empty((n, n), weight(coordinates[:1], coordinates[:1]).dtype)
-    rows = max(1, _BLOCK // max(1, n))
+    rows, coordinates = max(1, _BLOCK // max(1, n)), np.asfortranarray(coordinates)
     for start in range(0, n, rows):
         block = coordinates[start : start + rows, None, :]
         matrix[start : start + rows] = weight(block, coordinates[None, :, :])
@@ -145,8 +145,7 @@ def tour_length(coordinates: np.ndarray, edge_weight_type: str, tour: np.ndarray
 
 
 def _squared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    difference = np.asarray(a, np.float64) - np.asarray(b, np.float64)
-    dx, dy = difference[..., 0], difference[..., 1]
+    dx, dy = (a[..., axis] - b[..., axis] for axis in (0, 1))
     return dx * dx + dy * dy
 
 

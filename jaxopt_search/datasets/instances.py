@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search import checks
-from jaxopt_search.checks import check_permutation
+from jaxopt_search.checks import check_option, check_permutation, check_places, check_square
 from jaxopt_search.datasets import distances
 
-MAX_COORDINATE = 1e12
-"""Largest coordinate: squares stay finite and distances fit 64 bits."""
+MAX_FLOAT = 1e12
+"""Largest coordinate or distance that is no integer: squares stay finite and sums fit 64 bits."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSPInstance:
-    """A symmetric travelling salesman instance, mostly with integer distances.
+    """A travelling salesman instance, mostly with integer distances.
 
     Attributes:
       name: name of the instance.
       edge_weight_type: "EXPLICIT" if `matrix` is given, else a key of `distances.EDGE_WEIGHTS`.
       coordinates: [n, 2] float64, or None.
-      matrix: [n, n] int64 or float64, symmetric, zero diagonal, or None.
+      matrix: [n, n] int64 or float64, zero diagonal, or None.
       best_known: length of the best known tour, None if there is none on record.
       is_optimal: whether `best_known` is proved optimal.
 
@@ -41,19 +40,16 @@ class TSPInstance:
     is_optimal: bool = False
 
     def __post_init__(self):
-        kind, is_explicit = self.edge_weight_type, self.edge_weight_type == "EXPLICIT"
-        if not is_explicit and kind not in distances.EDGE_WEIGHTS:
-            expected = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
-            raise ValueError(f"edge_weight_type is {kind!r}, expected one of {expected}")
-        if (self.matrix is not None, self.coordinates is None) != (is_explicit, is_explicit):
-            expected = "matrix and no coordinates" if is_explicit else "coordinates and no matrix"
-            raise ValueError(f"edge_weight_type is {kind!r}, expected {expected}")
-        if not is_explicit:
-            check_coordinates(self.data)
+        if (self.matrix is None) == (self.coordinates is None):
+            raise ValueError("expected matrix or coordinates, one of the two")
+        kinds = tuple(distances.EDGE_WEIGHTS) if self.matrix is None else ("EXPLICIT",)
+        check_option("edge_weight_type", self.edge_weight_type, kinds)
+        if self.matrix is None:
+            _check_array("coordinates", self.data, "float64")
+            check_places(self.data, "coordinates")
             return
-        check_square("matrix", self.data, "int64", "float64")
-        if not np.array_equal(self.data, self.data.T):
-            raise ValueError("matrix is not symmetric, expected a symmetric matrix")
+        _check_array("matrix", self.data, "int64", "float64")
+        check_square(self.data, "matrix")
         if self.data.diagonal().any():
             raise ValueError("matrix has a nonzero diagonal, expected zeros")
 
@@ -116,8 +112,9 @@ class QAPInstance:
     is_optimal: bool = False
 
     def __post_init__(self):
-        check_square("flow", self.flow, "int64")
-        check_square("distance", self.distance, "int64")
+        for what, matrix in (("flow", self.flow), ("distance", self.distance)):
+            _check_array(what, matrix, "int64")
+            check_square(matrix, what)
         if self.flow.shape != self.distance.shape:
             raise ValueError(
                 f"distance has shape {self.distance.shape}, expected {self.flow.shape} as flow"
@@ -167,14 +164,11 @@ class GraphInstance:
     weights: np.ndarray
 
     def __post_init__(self):
-        for what, array, shape in (
-            ("edges", self.edges, (len(self.edges), 2)),
-            ("weights", self.weights, (len(self.edges),)),
-        ):
-            if array.dtype != np.int64 or array.shape != shape:
-                raise ValueError(
-                    f"{what} is {array.dtype} of shape {array.shape}, expected int64 of {shape}"
-                )
+        _check_array("edges", self.edges, "int64")
+        _check_array("weights", self.weights, "int64")
+        if self.weights.ndim != 1 or self.edges.shape != (len(self.weights), 2):
+            shapes = f"{self.edges.shape} and weights {self.weights.shape}"
+            raise ValueError(f"edges has shape {shapes}, expected (m, 2) and (m,)")
         low, high = self.edges.T
         if ((low < 0) | (low >= high) | (high >= self.n)).any():
             raise ValueError(f"edges has a pair (i, j) without 0 <= i < j < n, where n is {self.n}")
@@ -208,25 +202,11 @@ def digest(instance: TSPInstance | QAPInstance | GraphInstance) -> str:
     return found.hexdigest()[:32]
 
 
-def check_square(what: str, matrix: np.ndarray, *dtypes: str) -> None:
-    """Raises `ValueError` unless `matrix` is [n, n] of finite numbers with n >= 1."""
-    _check_array(what, matrix, *dtypes)
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{what} holds NaN or infinity, expected finite numbers")
-    checks.check_square(matrix, what)
-
-
-def check_coordinates(coordinates: np.ndarray) -> None:
-    """Raises `ValueError` unless `coordinates` is [n, 2] float64, n >= 1, of sane size."""
-    _check_array("coordinates", coordinates, "float64")
-    checks.check_places(coordinates, "coordinates")
-    bad = ~(np.abs(coordinates) <= MAX_COORDINATE)
-    if bad.any():
-        worst = float(coordinates[bad][0])
-        raise ValueError(f"coordinates contains {worst}, expected values within +-1e12")
-
-
 def _check_array(what: str, array: Any, *dtypes: str) -> None:
+    """Refuses what is no array of these dtypes, and floats that are not finite or too large."""
     if not isinstance(array, np.ndarray) or array.dtype not in dtypes:
         kind = getattr(array, "dtype", type(array).__name__)
         raise ValueError(f"{what} is {kind}, expected an array of {' or '.join(dtypes)}")
+    bad = array[~(np.abs(array) <= MAX_FLOAT)] if array.dtype.kind == "f" else array[:0]
+    if bad.size:
+        raise ValueError(f"{what} holds {bad.flat[0]}, expected values within +-1e12")

@@ -11,7 +11,6 @@ import os
 import pathlib
 import re
 import stat
-import sys
 import zipfile
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -25,7 +24,6 @@ from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
 
 __all__ = [
-    "load_atsp",
     "load_graph",
     "load_labels",
     "load_qaplib",
@@ -36,6 +34,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 256 * 2**20
+"""Larger files are refused before they are read."""
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
@@ -68,11 +67,8 @@ class Source:
       size: of the content as read, in bytes.
     """
 
-    def __init__(
-        self, path: str | os.PathLike, max_bytes: int, what: str, stream: BinaryIO | None = None
-    ):
+    def __init__(self, path: str | os.PathLike, what: str, stream: BinaryIO | None = None):
         """Reads the file, or in its place a stream, which `path` then only names."""
-        max_bytes = check_count("max_bytes", max_bytes, 1, sys.maxsize - 1)
         self.path = os.fspath(path)
         if "\0" in self.path:
             raise ValueError(f"path is {self.path!r}, expected a path without NUL")
@@ -80,13 +76,13 @@ class Source:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):
                 raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
-            self._check_size(status.st_size, max_bytes)
+            self._check_size(status.st_size)
             with open(path, "rb") as file:
-                data = file.read(max_bytes + 1)
+                data = file.read(MAX_BYTES + 1)
         else:
-            data = stream.read(max_bytes + 1)
+            data = stream.read(MAX_BYTES + 1)
         self.size = len(data)
-        self._check_size(self.size, max_bytes)
+        self._check_size(self.size)
         self.data = b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
@@ -97,12 +93,16 @@ class Source:
         if not self.data.strip():
             raise self.error(0, f"the file is empty, expected {what}")
 
-    def _check_size(self, size: int, max_bytes: int) -> None:
-        if size > max_bytes:
-            raise InstanceFormatError(
-                f"{self.path}:1: the file has {size} bytes, expected at most {max_bytes} "
-                "(see max_bytes)"
-            )
+    def _check_size(self, size: int) -> None:
+        if size > MAX_BYTES:
+            message = f"the file has {size} bytes, expected at most {MAX_BYTES}"
+            raise InstanceFormatError(f"{self.path}:1: {message}")
+
+    def check_room(self, position: int, number: int, what: str) -> None:
+        """Refuses to look for so many numbers if the file is too small for them and spaces."""
+        if 2 * number - 1 > self.size:
+            message = f"{what}, expected at most what {self.size} bytes can hold ({number} numbers)"
+            raise self.error(position, message)
 
     def error(self, position: int, message: str) -> InstanceFormatError:
         """Returns the error to raise for the text at `position` in `data`."""
@@ -204,11 +204,12 @@ def show(token: bytes) -> str:
     return text if len(token) <= 40 else f"{text[:40]}...'"
 
 
-def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPInstance:
-    """Returns the symmetric instance in a TSPLIB file.
+def load_tsplib(path: str | os.PathLike) -> TSPInstance:
+    """Returns the instance in a TSPLIB file.
 
-    Read are TYPE TSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not rounded)
-    coordinates, or an EXPLICIT matrix in any of TSPLIB's forms; decimals make it float64. Nodes are
+    Read are TYPE TSP and ATSP with EUC_2D, CEIL_2D, ATT, GEO, MAN_2D, MAX_2D or EXACT_2D (not
+    rounded) coordinates, or an EXPLICIT matrix in any of TSPLIB's forms, which only TYPE ATSP may
+    have asymmetric; decimals make it float64. Nodes are
     placed by their ids, which are `1..n` or `0..n-1` in any order; city `i` of the instance is the
     node with the i-th smallest id. The diagonal of a matrix is set to zero, whatever the file says.
     Display data is checked and left out. GEO minutes of 60 and more are used as they stand, as
@@ -217,7 +218,6 @@ def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPIn
     Args:
       path: the file; the name of the instance is the file's name without its ending, as NAME is
         wrong in some TSPLIB files.
-      max_bytes: larger files are refused before they are read.
 
     Raises:
       InstanceFormatError: the file breaks the format; the message names the line.
@@ -233,12 +233,12 @@ def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPIn
       >>> instance.name, instance.distances().tolist()
       ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
-    file = _Tsplib(path, max_bytes, "TSP", "a TSPLIB instance")
+    file = _Tsplib(path, ("TSP", "ATSP"), "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
     file.refuse_sections_but(_READ)
     is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
-    matrix = file.matrix(n) if is_explicit else None
+    matrix = file.matrix(n, is_symmetric=file.kind == "TSP") if is_explicit else None
     places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
     if not is_explicit and "EDGE_WEIGHT_SECTION" in file.sections:
         message = f"EDGE_WEIGHT_SECTION under EDGE_WEIGHT_TYPE {kind}, expected EXPLICIT"
@@ -253,31 +253,11 @@ def load_tsplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> TSPIn
     )
 
 
-def load_atsp(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
-    """Returns the [n, n] distances of a file of TYPE ATSP, int64, or float64 if it has decimals.
-
-    The diagonal is zero. Raises as `load_tsplib`.
-
-    Example:
-      >>> import tempfile
-      >>> path = pathlib.Path(tempfile.mkdtemp(), "two.atsp")
-      >>> lines = ["TYPE: ATSP", "DIMENSION: 2", "EDGE_WEIGHT_TYPE: EXPLICIT"]
-      >>> lines += ["EDGE_WEIGHT_FORMAT: FULL_MATRIX", "EDGE_WEIGHT_SECTION", "0 7", "3 0", "EOF"]
-      >>> _ = path.write_text("\\n".join(lines))
-      >>> load_atsp(path).tolist()
-      [[0, 7], [3, 0]]
-    """
-    file = _Tsplib(path, max_bytes, "ATSP", "a TSPLIB instance")
-    file.refuse_sections_but(("EDGE_WEIGHT_SECTION",))
-    return file.matrix(file.dimension(), is_symmetric=False)
-
-
-def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndarray:
+def load_tour(path: str | os.PathLike) -> np.ndarray:
     """Returns the tour in a TSPLIB tour file.
 
     Args:
       path: the file: TYPE TOUR, a TOUR_SECTION of ids from 1, ended by -1.
-      max_bytes: larger files are refused before they are read.
 
     Returns:
       [n] int32, the city at each position, counted from 0.
@@ -293,7 +273,7 @@ def load_tour(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> np.ndar
       >>> load_tour(path).tolist()
       [0, 2, 1]
     """
-    file = _Tsplib(path, max_bytes, "TOUR", "a TSPLIB tour")
+    file = _Tsplib(path, ("TOUR",), "a TSPLIB tour")
     source, (start, stop) = file.source, file.section("TOUR_SECTION")
     if "DIMENSION" in file.header:
         n = file.dimension(numbers_per_node=1)
@@ -315,13 +295,14 @@ class _Tsplib:
 
     Attributes:
       source: its bytes.
+      kind: its TYPE.
       header: values of keys, with their positions.
       sections: where the bodies of sections begin and end.
     """
 
-    def __init__(self, path: str | os.PathLike, max_bytes: int, expected: str, what: str):
-        """Reads a file, whose TYPE must be the one expected."""
-        self.source = source = Source(path, max_bytes, what)
+    def __init__(self, path: str | os.PathLike, kinds: tuple[str, ...], what: str):
+        """Reads a file, whose TYPE must be one of these."""
+        self.source = source = Source(path, what)
         self.header: dict[str, tuple[int, str]] = {}
         self.sections: dict[str, tuple[int, int]] = {}
         end, section = 0, None
@@ -331,8 +312,10 @@ class _Tsplib:
             if match.group(1) == b"EOF":
                 break
         self._close(section, end, len(source.data))
+        expected = " or ".join(kinds)
         position, value = self.key("TYPE", expected)
-        if value.split()[:1] != [expected]:  # si175 has `TSP (M.~Hofmeister)`
+        self.kind = value.partition(" ")[0]  # si175 has `TSP (M.~Hofmeister)`
+        if self.kind not in kinds:
             name = show(value.encode())
             raise source.unsupported(position, f"TYPE {name} is not supported, expected {expected}")
 
@@ -403,13 +386,8 @@ class _Tsplib:
         n = int(token)
         is_matrix = "EDGE_WEIGHT_SECTION" in self.sections
         needed = n * (n - 1) // 2 if is_matrix else numbers_per_node * n
-        self._check_room(position, 2 * needed, f"DIMENSION is {n}", needed)
+        self.source.check_room(position, needed, f"DIMENSION is {n}")
         return n
-
-    def _check_room(self, position: int, size: int, what: str, needed: int) -> None:
-        if size > self.source.size:
-            message = f"{what}, expected at most what {self.source.size} bytes can hold"
-            raise self.source.error(position, f"{message} ({needed} numbers)")
 
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
@@ -429,7 +407,7 @@ class _Tsplib:
             raise source.error(last, f"{found}, expected 1..{n} (DIMENSION is {n}), each once")
         return np.array([places[node] for node in ids], np.float64)
 
-    def matrix(self, n: int, is_symmetric: bool = True) -> np.ndarray:
+    def matrix(self, n: int, is_symmetric: bool) -> np.ndarray:
         """Returns the [n, n] matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
         expected = f"one of {', '.join(_FORMATS)}"
         position, form = self.key("EDGE_WEIGHT_FORMAT", expected)
@@ -439,7 +417,7 @@ class _Tsplib:
         start, stop = self.section("EDGE_WEIGHT_SECTION")
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
-        self._check_room(position, 2 * count - 1, what, count)
+        self.source.check_room(position, count, what)
         numbers = self.source.numbers(start, stop, (count,), what, is_matrix=True)
         matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
         if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
@@ -464,7 +442,7 @@ def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
     return matrix
 
 
-def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPInstance:
+def load_qaplib(path: str | os.PathLike) -> QAPInstance:
     """Returns the instance in a QAPLIB file: n, the matrix A, the matrix B.
 
     Line breaks mean nothing. Matrices may be asymmetric, have nonzero diagonals and hold negative
@@ -475,7 +453,6 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
 
     Args:
       path: the file; the name of the instance is the file's name without its ending.
-      max_bytes: larger files are refused before they are read.
 
     Raises:
       InstanceFormatError: the file breaks the format; the message names the line.
@@ -489,12 +466,9 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
       >>> instance.name, instance.flow.tolist(), instance.distance.tolist()
       ('two', [[0, 5], [1, 0]], [[0, 3], [2, 0]])
     """
-    source = Source(path, max_bytes, "a QAPLIB instance")
+    source = Source(path, "a QAPLIB instance")
     n, start = _size(source)
-    if 4 * n * n > source.size:
-        raise source.error(
-            0, f"n is {n}, expected at most what {source.size} bytes can hold ({2 * n * n} numbers)"
-        )
+    source.check_room(0, 2 * n * n, f"n is {n}")
     what = f"two {n} x {n} matrices"
     end = len(source.data)
     numbers = source.numbers(start, end, (2 * n * n, 2 * n * n + 1), what)
@@ -513,9 +487,7 @@ def load_qaplib(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> QAPIn
     )
 
 
-def load_qaplib_solution(
-    path: str | os.PathLike, *, max_bytes: int = MAX_BYTES
-) -> tuple[int, int, np.ndarray]:
+def load_qaplib_solution(path: str | os.PathLike) -> tuple[int, int, np.ndarray]:
     """Returns size, stated cost and permutation of a QAPLIB solution file.
 
     The permutation may be written from 1 or from 0, and with commas. QAPLIB does not say whether
@@ -524,7 +496,6 @@ def load_qaplib_solution(
 
     Args:
       path: the file.
-      max_bytes: larger files are refused before they are read.
 
     Returns:
       n, the value, and the permutation, [n] int32, counted from 0, as it stands in the file.
@@ -540,11 +511,10 @@ def load_qaplib_solution(
       >>> load_qaplib_solution(path)
       (3, 218, array([2, 0, 1], dtype=int32))
     """
-    source = Source(path, max_bytes, "a QAPLIB solution")
+    source = Source(path, "a QAPLIB solution")
     source.data = source.data.replace(b",", b" ")
     n, start = _size(source)
-    if 2 * n > source.size:
-        raise source.error(0, f"n is {n}, expected at most what {source.size} bytes can hold")
+    source.check_room(0, n, f"n is {n}")
     what = f"the value and a permutation of {n}"
     numbers = source.numbers(start, len(source.data), (n + 1,), what)
     value, permutation = int(numbers[0]), numbers[1:]
@@ -608,7 +578,7 @@ def _size(source: Source) -> tuple[int, int]:
     return int(token), start + len(token)
 
 
-def load_graph(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> GraphInstance:
+def load_graph(path: str | os.PathLike) -> GraphInstance:
     """Returns the graph in a file of DIMACS's coloring benchmark (`.col`) or of the G-set.
 
     In the one, lines are comments `c ...`, `p edge N M` and edges `e I J`, which may be given both
@@ -626,7 +596,7 @@ def load_graph(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> GraphI
       >>> load_graph(path).edges.tolist()
       [[0, 1], [1, 2]]
     """
-    source = Source(path, max_bytes, "a graph")
+    source = Source(path, "a graph")
     lines = ((at, line.split()) for at, line in source.lines(0, len(source.data)))
     lines = ((at, words) for at, words in lines if words[0] != b"c")
     at, head = next(lines, (0, []))

@@ -7,7 +7,7 @@ of `memory.LANES` elements.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -50,8 +50,8 @@ class ArrayTourMoves(Neighborhood):
     def solution(self, problem: TSP, snapshot: ArrayTour) -> jax.Array:
         return snapshot.city
 
-    def snapshot(self, representation: ArrayTour) -> ArrayTour:
-        return representation._replace(position=None)
+    def snapshot(self, tour: ArrayTour) -> ArrayTour:
+        return tour._replace(position=None)
 
     def elements(self, problem: TSP) -> tuple[int, Size]:
         """Returns for how many cities there is room, and how many there are."""
@@ -117,14 +117,7 @@ def _reverse_path(
     return _by_tiles(num_pairs, lane, n, swap_tile, tour)
 
 
-def exchange_paths(
-    tour: ArrayTour,
-    n: Size,
-    first: jax.Array,
-    size: jax.Array,
-    next_size: jax.Array,
-    where: jax.Array,
-) -> ArrayTour:
+def exchange_paths(tour: ArrayTour, n: Size, move: Any, where: jax.Array) -> ArrayTour:
     """Returns the tour with two neighboring paths in each other's place; portable.
 
     The rest of the cycle is a third path, and exchanging any two of the three gives the same cycle:
@@ -132,11 +125,11 @@ def exchange_paths(
 
     Args:
       n: the number of cities.
-      first: [] int32, the position of the first path.
-      size: [] int32, its number of cities.
-      next_size: [] int32, that of the path behind it; both together are below n.
+      move: a `three_opt.PathExchange` of scalars.
       where: [] bool; the tour is unchanged where it does not hold.
     """
+    before, size, next_size = move
+    first = wrap_behind(before + 1, n)
     rest = n - size - next_size
     second, third = wrap(first + size, n), wrap(first + size + next_size, n)
     stays, goes_first = (rest >= size) & (rest >= next_size), next_size >= size
@@ -153,26 +146,17 @@ def exchange_paths(
 
 
 def move_segment(
-    tour: ArrayTour,
-    n: Size,
-    first: jax.Array,
-    length: jax.Array,
-    after: jax.Array,
-    is_reversed: jax.Array,
-    where: jax.Array,
-    max_length: int,
+    tour: ArrayTour, n: Size, move: Any, where: jax.Array, max_length: int
 ) -> ArrayTour:
     """Returns the tour with a short segment moved elsewhere; portable.
 
     Args:
       n: the number of cities.
-      first: [] int32, the position of the segment's first city.
-      length: [] int32, its number of cities, at most `max_length`; 0 where there is no segment.
-      after: [] int32, the position of the city behind which it goes, outside the segment.
-      is_reversed: [] bool, whether it is reversed.
+      move: a `two_opt.EdgeMove` of scalars.
       where: [] bool; the tour is unchanged where it does not hold.
-      max_length: static.
+      max_length: of segments, static.
     """
+    first, after, length, is_reversed = move
     lane = memory.lanes(max_length)
     in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
     in_segment = jnp.clip(in_segment, 0, length - 1)

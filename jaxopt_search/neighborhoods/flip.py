@@ -13,7 +13,7 @@ from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated
 from jaxopt_search.neighborhoods.vectors import Assignment, Assignments, Vector, scan_of
-from jaxopt_search.types import Entries, Rank, VectorProblem, null_delta
+from jaxopt_search.types import Entries, Rank, VectorProblem, Words, null_delta
 
 _COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU
 
@@ -43,32 +43,30 @@ class Flip(Assignments):
         check_suits("Flip", "one on vectors with max_domain 2", problem, is_binary)
         return super().init(problem, solution)
 
-    def propose(
-        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
-    ) -> Assignment:
-        return _flip_of(representation, below(words[0], representation.solution.shape[0]))
+    def propose(self, problem: Any, state: Vector, words: Words) -> Assignment:
+        return _flip_of(state, below(words[0], state.solution.shape[0]))
 
     def shape(self, problem: Any) -> tuple[int, int]:
         return -(-problem.domain_sizes.shape[0] // _COLUMNS), _COLUMNS
 
     def move_at(
-        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+        self, problem: Any, state: Vector, row: jax.Array, column: jax.Array
     ) -> tuple[Assignment, jax.Array]:
         number = row * _COLUMNS + column
-        variable = jnp.minimum(number, representation.solution.shape[0] - 1)
-        return _flip_of(representation, variable), number == variable
+        variable = jnp.minimum(number, state.solution.shape[0] - 1)
+        return _flip_of(state, variable), number == variable
 
     def first(
-        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
+        self, problem: Any, state: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        if isinstance(representation, Evaluated):
-            return super().first(problem, representation, rank, others)
-        scan, n = scan_of(problem, representation), representation.solution.shape[0]
+        if isinstance(state, Evaluated):
+            return super().first(problem, state, rank, others)
+        scan, n = scan_of(problem, state), state.solution.shape[0]
         rows, columns = shape = self.shape(problem)
 
         def look_up(variable: jax.Array) -> Any:
             """Returns what the flips of variables need: values, domain sizes, what `Scan` says."""
-            own = tables.in_rows(representation.solution, variable)
+            own = tables.in_rows(state.solution, variable)
             return own, tables.in_rows(problem.domain_sizes, variable), scan.of_variable(variable)
 
         spread = None
@@ -91,11 +89,11 @@ class Flip(Assignments):
             return rank(number, jnp.where(is_none, null_delta(change.dtype), change), *entries)
 
         found = tables.first(shape, keys_of, others)
-        return found, _flip_of(representation, jnp.minimum(found.number, n - 1))
+        return found, _flip_of(state, jnp.minimum(found.number, n - 1))
 
-    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
+    def undone(self, problem: Any, state: Vector, move: Assignment) -> Entries:
         return (tables.row_and_column(move.variable, _COLUMNS),)
 
 
-def _flip_of(representation: Vector, variable: jax.Array) -> Assignment:
-    return Assignment(variable, 1 - load(representation.solution, variable))
+def _flip_of(state: Vector, variable: jax.Array) -> Assignment:
+    return Assignment(variable, 1 - load(state.solution, variable))

@@ -1,6 +1,7 @@
 """What a search takes for its neighborhood: one with deltas, or moves that are priced in full."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -19,6 +20,7 @@ from jaxopt_search.types import (
     Moves,
     Neighborhood,
     Solution,
+    Words,
 )
 
 
@@ -59,29 +61,24 @@ class FullEvaluation(Enumerable):
     def init(self, problem: Any, solution: Solution) -> Evaluated:
         return Evaluated(solution, cost_of(problem, solution))
 
-    def known_cost(self, representation: Evaluated) -> Cost:
-        return representation.cost
+    def known_cost(self, state: Evaluated) -> Cost:
+        return state.cost
 
     def solution(self, problem: Any, snapshot: Evaluated) -> Solution:
         return snapshot.solution
 
-    def snapshot(self, representation: Evaluated) -> Evaluated:
-        return representation._replace(cost=None)
+    def snapshot(self, state: Evaluated) -> Evaluated:
+        return state._replace(cost=None)
 
-    def propose(
-        self, problem: Any, representation: Evaluated, words: tuple[jax.Array, ...]
-    ) -> Move:
-        def one(own: Any, words: tuple[jax.Array, ...]) -> Move:
-            return self.moves.propose(*own, words)
+    def propose(self, problem: Any, state: Evaluated, words: Words) -> Move:
+        return _each(self.moves.propose, problem, state, words)
 
-        return memory.each(one, (problem, representation.solution), words)
-
-    def delta(self, problem: Any, representation: Evaluated, move: Move) -> Cost:
+    def delta(self, problem: Any, state: Evaluated, move: Move) -> Cost:
         def one(own: Any, move: Move) -> Cost:
             problem, (solution, cost) = own
             return cost_change(self._cost_after((problem, solution, move)), cost)
 
-        return memory.each(one, (problem, representation), move)
+        return memory.each(one, (problem, state), move)
 
     def _after(self, own: tuple[Any, Solution, Move]) -> Solution:
         return self.moves.apply(*own)
@@ -89,10 +86,8 @@ class FullEvaluation(Enumerable):
     def _cost_after(self, own: tuple[Any, Solution, Move], lane: Any = ()) -> Cost:
         return cost_of(own[0], self._after(own))
 
-    def commit(
-        self, problem: Any, representation: Evaluated, move: Move, accept: jax.Array
-    ) -> Evaluated:
-        (solution, cost), own = representation, (problem, representation.solution, move)
+    def commit(self, problem: Any, state: Evaluated, move: Move, accept: jax.Array) -> Evaluated:
+        (solution, cost), own = state, (problem, state.solution, move)
         after = memory.each(self._cost_after, own, ())
         solution = memory.overwrite(solution, self._after, own, accept)
         return Evaluated(solution, jnp.where(accept, after, cost))
@@ -107,18 +102,21 @@ class FullEvaluation(Enumerable):
         return self.moves.extent(problem, solution_shape(problem))
 
     def move_at(
-        self, problem: Any, representation: Evaluated, row: jax.Array, column: jax.Array
+        self, problem: Any, state: Evaluated, row: jax.Array, column: jax.Array
     ) -> tuple[Move, jax.Array]:
-        def one(own: Any, at: tuple[jax.Array, jax.Array]) -> tuple[Move, jax.Array]:
-            return self.moves.move_at(*own, *at)
+        return _each(self.moves.move_at, problem, state, row, column)
 
-        return memory.each(one, (problem, representation.solution), (row, column))
+    def undone(self, problem: Any, state: Evaluated, move: Move) -> Entries:
+        return _each(self.moves.undone, problem, state, move)
 
-    def undone(self, problem: Any, representation: Evaluated, move: Move) -> Entries:
-        def one(own: Any, move: Move) -> Entries:
-            return self.moves.undone(*own, move)
 
-        return memory.each(one, (problem, representation.solution), move)
+def _each(method: Callable[..., Any], problem: Any, state: Evaluated, *lanes: Any) -> Any:
+    """Returns what one of the moves' methods returns, for each lane."""
+
+    def one(own: Any, lane: Any) -> Any:
+        return method(*own, *lane)
+
+    return memory.each(one, (problem, state.solution), lanes)
 
 
 def as_neighborhood(neighborhood: Any) -> Neighborhood:

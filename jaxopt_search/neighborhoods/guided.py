@@ -18,7 +18,7 @@ from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.vectors import Allowed, Assignment, Assignments, first
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
-from jaxopt_search.types import Rank, Tallied
+from jaxopt_search.types import Rank, Tallied, Words
 
 
 @pytree
@@ -70,14 +70,12 @@ class Guided(Assignments):
             )
         return Tallied(solution, problem.tally(solution))
 
-    def propose(
-        self, problem: Any, representation: Tallied, words: tuple[jax.Array, ...]
-    ) -> Assignment:
-        variable = below(words[0], representation.solution.shape[0])
-        needed, zero = self._needed(problem, representation, variable), jnp.zeros_like(words[0])
+    def propose(self, problem: Any, state: Tallied, words: Words) -> Assignment:
+        variable = below(words[0], state.solution.shape[0])
+        needed, zero = self._needed(problem, state, variable), jnp.zeros_like(words[0])
 
         def weight(value: jax.Array) -> jax.Array:
-            return self._weight(problem, representation, variable, value, needed)
+            return self._weight(problem, state, variable, value, needed)
 
         def add(value: jax.Array, total: Count) -> Count:
             return counts.add(total, weight(value))
@@ -91,20 +89,20 @@ class Guided(Assignments):
         total = memory.fori_loop(values, add, none)
         point = counts.scaled(total, (words[1], words[2]))
         _, passed = memory.fori_loop(values, count, (none, jnp.zeros_like(variable)))
-        own = load(representation.solution, variable)
+        own = load(state.solution, variable)
         return Assignment(variable, jnp.where(counts.is_zero(total), own, passed))
 
     def move_at(
-        self, problem: Any, representation: Tallied, row: jax.Array, column: jax.Array
+        self, problem: Any, state: Tallied, row: jax.Array, column: jax.Array
     ) -> tuple[Assignment, jax.Array]:
-        allowed = self._allowed(problem, representation)
+        allowed = self._allowed(problem, state)
         needed = allowed.of_variable(row)
         return Assignment(row, column), allowed.is_allowed(row, column, needed)
 
     def first(
-        self, problem: Any, representation: Tallied, rank: Rank, others: tables.Values
+        self, problem: Any, state: Tallied, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        return first(problem, representation, rank, others, self._allowed(problem, representation))
+        return first(problem, state, rank, others, self._allowed(problem, state))
 
     def _allowed(self, problem: Any, state: Tallied) -> Allowed:
         is_movable = None

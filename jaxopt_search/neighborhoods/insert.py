@@ -10,7 +10,7 @@ from jax import lax
 from jaxopt_search.backends.random import another, below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import positions
-from jaxopt_search.types import Entries, EnumerableMoves, Moves
+from jaxopt_search.types import Entries, EnumerableMoves, Moves, Words
 
 
 class Segment(NamedTuple):
@@ -35,7 +35,7 @@ class Insert(EnumerableMoves):
     num_words = 2
     space = "permutation"
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Segment:
+    def propose(self, problem: Any, solution: jax.Array, words: Words) -> Segment:
         n = _size(problem, solution)
         start = below(words[0], n)
         return Segment(start, jnp.int32(1), another(words[1], start, n))
@@ -81,7 +81,7 @@ class InsertSegment(Moves):
     num_words = 3
     space = "permutation"
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Segment:
+    def propose(self, problem: Any, solution: jax.Array, words: Words) -> Segment:
         n = _size(problem, solution)
         length = 1 + below(words[0], jnp.minimum(self.max_length, n - 1))
         start = below(words[1], n - length + 1)

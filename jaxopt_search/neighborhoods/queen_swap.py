@@ -15,7 +15,7 @@ from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.queens.attacks.device import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
-from jaxopt_search.types import Neighborhood, null_delta
+from jaxopt_search.types import Neighborhood, Words, null_delta
 
 
 class CountedQueens(NamedTuple):
@@ -72,28 +72,22 @@ class QueenSwap(Neighborhood):
     def solution(self, problem: Any, snapshot: CountedQueens) -> jax.Array:
         return snapshot.queens.astype(jnp.int32)
 
-    def snapshot(self, representation: CountedQueens) -> CountedQueens:
-        return representation._replace(rising=None, falling=None)
+    def snapshot(self, placed: CountedQueens) -> CountedQueens:
+        return placed._replace(rising=None, falling=None)
 
-    def propose(
-        self, problem: Any, representation: CountedQueens, words: tuple[jax.Array, ...]
-    ) -> Positions:
-        return Swap().propose(problem, representation.queens, words)
+    def propose(self, problem: Any, placed: CountedQueens, words: Words) -> Positions:
+        return Swap().propose(problem, placed.queens, words)
 
     def propose_at(
-        self,
-        problem: Any,
-        representation: CountedQueens,
-        row: jax.Array,
-        words: tuple[jax.Array, ...],
+        self, problem: Any, placed: CountedQueens, row: jax.Array, words: Words
     ) -> Positions:
         """Returns a swap of `row` with another one."""
 
         def partner(word: jax.Array) -> tuple[jax.Array, jax.Array]:
             other = another(word, row, problem.n)
-            column = _load(representation.queens, other)
-            rising = load(representation.rising, row + column)
-            falling = load(representation.falling, column - row + problem.capacity)
+            column = _load(placed.queens, other)
+            rising = load(placed.rising, row + column)
+            falling = load(placed.falling, column - row + problem.capacity)
             return other, (rising == 0) & (falling == 0)
 
         *others, last = (partner(word) for word in words)
@@ -102,27 +96,23 @@ class QueenSwap(Neighborhood):
             chosen = jnp.where(is_free, other, chosen)
         return Positions(row, chosen)
 
-    def is_in_conflict(
-        self, problem: Any, representation: CountedQueens, row: jax.Array
-    ) -> jax.Array:
+    def is_in_conflict(self, problem: Any, placed: CountedQueens, row: jax.Array) -> jax.Array:
         """Returns whether the queen in `row` is attacked."""
-        return is_attacked(problem.capacity, representation, row)
+        return is_attacked(problem.capacity, placed, row)
 
-    def delta(self, problem: Any, representation: CountedQueens, move: Positions) -> jax.Array:
+    def delta(self, problem: Any, placed: CountedQueens, move: Positions) -> jax.Array:
         if problem.capacity < 2:
             return jnp.full_like(move.first, null_delta(jnp.int32))
         i, k = move
-        a, b = _load(representation.queens, i), _load(representation.queens, k)
+        a, b = _load(placed.queens, i), _load(placed.queens, k)
 
         def of(counts: jax.Array, *places: jax.Array) -> tuple[jax.Array, ...]:
             return tuple(_load(counts, place) for place in places)
 
         n = problem.capacity
-        old_i, old_k, new_i, new_k = of(representation.rising, i + a, k + b, i + b, k + a)
+        old_i, old_k, new_i, new_k = of(placed.rising, i + a, k + b, i + b, k + a)
         change = new_i + new_k - old_i - old_k
-        old_i, old_k, new_i, new_k = of(
-            representation.falling, a - i + n, b - k + n, b - i + n, a - k + n
-        )
+        old_i, old_k, new_i, new_k = of(placed.falling, a - i + n, b - k + n, b - i + n, a - k + n)
         change += new_i + new_k - old_i - old_k + 4
         # The two attack each other before on one diagonal, and afterwards on one that crosses it.
         are_facing = jnp.abs(i - k) == jnp.abs(a - b)
@@ -132,9 +122,9 @@ class QueenSwap(Neighborhood):
         return jnp.where(problem.n < 2, null_delta(jnp.int32), change)
 
     def commit(
-        self, problem: Any, representation: CountedQueens, move: Positions, accept: jax.Array
+        self, problem: Any, placed: CountedQueens, move: Positions, accept: jax.Array
     ) -> CountedQueens:
-        (i, k), (queens, rising, falling) = move, representation
+        (i, k), (queens, rising, falling) = move, placed
         a, b, n = _load(queens, i), _load(queens, k), problem.capacity
         one = accept.astype(jnp.int32)
         rising_after = _moved(rising, (i + a, k + b), (i + b, k + a), one)

@@ -14,7 +14,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.types import Neighborhood, null_delta
+from jaxopt_search.types import Neighborhood, Words, null_delta
 
 
 class LinkedTour(NamedTuple):
@@ -88,14 +88,12 @@ class Relocate(Neighborhood):
             position = jnp.where(cities < problem.n, position, cities)
         return jnp.zeros_like(cities).at[position].set(cities)
 
-    def snapshot(self, representation: LinkedTour) -> LinkedTour:
-        return representation._replace(predecessor=None)
+    def snapshot(self, tour: LinkedTour) -> LinkedTour:
+        return tour._replace(predecessor=None)
 
-    def propose(
-        self, problem: TSP, representation: LinkedTour, words: tuple[jax.Array, ...]
-    ) -> Relocation:
+    def propose(self, problem: TSP, tour: LinkedTour, words: Words) -> Relocation:
         city = below(words[0], problem.n)
-        before = load(representation.predecessor, city)
+        before = load(tour.predecessor, city)
         # Count through the cities that are neither `city` nor `before`.
         others = problem.n - 2
         others = max(others, 1) if problem.num_entries is None else jnp.maximum(others, 1)
@@ -104,9 +102,9 @@ class Relocate(Neighborhood):
         after = after + (after >= jnp.maximum(city, before)).astype(jnp.int32)
         return Relocation(city, after)
 
-    def delta(self, problem: TSP, representation: LinkedTour, move: Relocation) -> jax.Array:
+    def delta(self, problem: TSP, tour: LinkedTour, move: Relocation) -> jax.Array:
         city, after = move
-        before, behind, next_to_after = _surroundings(representation, move)
+        before, behind, next_to_after = _surroundings(tour, move)
         distance = problem.distance
         gained = distance(before, behind) + distance(after, city) + distance(city, next_to_after)
         lost = distance(before, city) + distance(city, behind) + distance(after, next_to_after)
@@ -114,11 +112,11 @@ class Relocate(Neighborhood):
         return jnp.where(problem.n > 2, change, null_delta(change.dtype))
 
     def commit(
-        self, problem: TSP, representation: LinkedTour, move: Relocation, accept: jax.Array
+        self, problem: TSP, tour: LinkedTour, move: Relocation, accept: jax.Array
     ) -> LinkedTour:
         city, after = move
-        before, behind, next_to_after = _surroundings(representation, move)
-        successor, predecessor = representation
+        before, behind, next_to_after = _surroundings(tour, move)
+        successor, predecessor = tour
         for left, right in ((before, behind), (after, city), (city, next_to_after)):
             successor = store(successor, left, right, accept)
             predecessor = store(predecessor, right, left, accept)

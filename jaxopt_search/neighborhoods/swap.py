@@ -11,7 +11,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another, below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.contracts import solution_shape
-from jaxopt_search.types import Entries, Enumerable, EnumerableMoves, null_delta
+from jaxopt_search.types import Entries, Enumerable, EnumerableMoves, Words, null_delta
 
 
 class Positions(NamedTuple):
@@ -36,7 +36,7 @@ class Swap(EnumerableMoves):
     num_words = 2
     space = "permutation"
 
-    def propose(self, problem: Any, solution: jax.Array, words: tuple[jax.Array, ...]) -> Positions:
+    def propose(self, problem: Any, solution: jax.Array, words: Words) -> Positions:
         free, n = positions(problem, solution)
         first = below(words[0], n)
         second = another(words[1], first, n)
@@ -121,27 +121,25 @@ class DeltaSwap(Enumerable):
     def solution(self, problem: Any, snapshot: jax.Array) -> jax.Array:
         return snapshot
 
-    def snapshot(self, representation: jax.Array) -> jax.Array:
-        return representation
+    def snapshot(self, solution: jax.Array) -> jax.Array:
+        return solution
 
-    def propose(
-        self, problem: Any, representation: jax.Array, words: tuple[jax.Array, ...]
-    ) -> Positions:
-        return Swap().propose(problem, representation, words)
+    def propose(self, problem: Any, solution: jax.Array, words: Words) -> Positions:
+        return Swap().propose(problem, solution, words)
 
-    def delta(self, problem: Any, representation: jax.Array, move: Positions) -> jax.Array:
-        change = problem.swap_delta(representation, move.first, move.second)
+    def delta(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
+        change = problem.swap_delta(solution, move.first, move.second)
         number = problem.num_entries
-        number = representation.shape[0] if number is None else number
+        number = solution.shape[0] if number is None else number
         is_null = jnp.full_like(change, number < 2, bool)
         return jnp.where(is_null, null_delta(change.dtype), change)
 
     def commit(
-        self, problem: Any, representation: jax.Array, move: Positions, accept: jax.Array
+        self, problem: Any, solution: jax.Array, move: Positions, accept: jax.Array
     ) -> jax.Array:
-        first, second = load(representation, move.first), load(representation, move.second)
-        representation = store(representation, move.first, second, accept)
-        return store(representation, move.second, first, accept)
+        first, second = load(solution, move.first), load(solution, move.second)
+        solution = store(solution, move.first, second, accept)
+        return store(solution, move.second, first, accept)
 
     def num_moves(self, problem: Any) -> int:
         return Swap().num_moves(problem, solution_shape(problem))
@@ -153,12 +151,12 @@ class DeltaSwap(Enumerable):
         return Swap().extent(problem, solution_shape(problem))
 
     def move_at(
-        self, problem: Any, representation: jax.Array, row: jax.Array, column: jax.Array
+        self, problem: Any, solution: jax.Array, row: jax.Array, column: jax.Array
     ) -> tuple[Positions, jax.Array]:
         is_swap = row < column
         if problem.is_free is not None:
             is_swap &= (load(problem.is_free, row) & load(problem.is_free, column)) > 0
         return Positions(row, column), is_swap
 
-    def undone(self, problem: Any, representation: jax.Array, move: Positions) -> Entries:
+    def undone(self, problem: Any, solution: jax.Array, move: Positions) -> Entries:
         return ((jnp.minimum(move.first, move.second), jnp.maximum(move.first, move.second)),)

@@ -19,7 +19,7 @@ from jaxopt_search.problems.qap.problem import (
     second_difference,
     square,
 )
-from jaxopt_search.types import Entries, Enumerable, Rank, null_delta
+from jaxopt_search.types import Entries, Enumerable, Rank, Words, null_delta
 
 
 class SwapDeltas(NamedTuple):
@@ -107,22 +107,20 @@ class SwapTable(Enumerable):
     def solution(self, problem: QAP, snapshot: SwapDeltas) -> jax.Array:
         return snapshot.location
 
-    def snapshot(self, representation: SwapDeltas) -> SwapDeltas:
-        return SwapDeltas(representation.location, None, None, None)
+    def snapshot(self, table: SwapDeltas) -> SwapDeltas:
+        return SwapDeltas(table.location, None, None, None)
 
-    def propose(
-        self, problem: QAP, representation: SwapDeltas, words: tuple[jax.Array, ...]
-    ) -> Positions:
-        return Swap().propose(problem, representation.location, words)
+    def propose(self, problem: QAP, table: SwapDeltas, words: Words) -> Positions:
+        return Swap().propose(problem, table.location, words)
 
-    def delta(self, problem: QAP, representation: SwapDeltas, move: Positions) -> jax.Array:
-        location = load(representation.location, move.second)
-        return load(representation.deltas, (move.first, location))
+    def delta(self, problem: QAP, table: SwapDeltas, move: Positions) -> jax.Array:
+        location = load(table.location, move.second)
+        return load(table.deltas, (move.first, location))
 
     def commit(
-        self, problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
+        self, problem: QAP, table: SwapDeltas, move: Positions, accept: jax.Array
     ) -> SwapDeltas:
-        partly, update, prepare = _start_swap(problem, representation, move, accept)
+        partly, update, prepare = _start_swap(problem, table, move, accept)
         both, within = (partly.deltas, partly.costs), _within(problem)
         deltas, costs = tables.update(self.shape(problem), update, both, accept, prepare, within)
         return partly._replace(deltas=deltas, costs=costs)
@@ -141,23 +139,23 @@ class SwapTable(Enumerable):
         return problem.n, problem.n
 
     def move_at(
-        self, problem: QAP, representation: SwapDeltas, row: jax.Array, column: jax.Array
+        self, problem: QAP, table: SwapDeltas, row: jax.Array, column: jax.Array
     ) -> tuple[Positions, bool]:
-        return Positions(row, load(representation.facility, column)), True
+        return Positions(row, load(table.facility, column)), True
 
     def first(
-        self, problem: QAP, representation: SwapDeltas, rank: Rank, others: tables.Values
+        self, problem: QAP, table: SwapDeltas, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Positions]:
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
             return rank(place.row * problem.n + place.column, *entries)
 
-        entries = representation.deltas, *others
+        entries = table.deltas, *others
         found = tables.first(self.shape(problem), keys_of, entries, within=_within(problem))
         at = tables.row_and_column(found.number, problem.n)
-        return found, self.move_at(problem, representation, *at)[0]
+        return found, self.move_at(problem, table, *at)[0]
 
-    def undone(self, problem: QAP, representation: SwapDeltas, move: Positions) -> Entries:
-        return tuple((u, load(representation.location, u)) for u in move)
+    def undone(self, problem: QAP, table: SwapDeltas, move: Positions) -> Entries:
+        return tuple((u, load(table.location, u)) for u in move)
 
 
 def _within(problem: QAP) -> tables.Within | None:
@@ -165,7 +163,7 @@ def _within(problem: QAP) -> tables.Within | None:
 
 
 def _start_swap(
-    problem: QAP, representation: SwapDeltas, move: Positions, accept: jax.Array
+    problem: QAP, table: SwapDeltas, move: Positions, accept: jax.Array
 ) -> tuple[SwapDeltas, tables.Body, tables.Prepare]:
     """Makes all of a swap of r and s but a pass over the tables of deltas and costs.
 
@@ -184,7 +182,7 @@ def _start_swap(
       the deltas of r and s are new. So are the costs, except in a kernel, where the pass changes
       them.
     """
-    location, facility, deltas, costs = representation
+    location, facility, deltas, costs = table
     r, s = move
     swap, within = _Swap(r, s, load(location, r), load(location, s), accept), _within(problem)
     location = store(store(location, r, swap.b, accept), s, swap.a, accept)

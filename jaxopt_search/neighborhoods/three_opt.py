@@ -20,7 +20,7 @@ from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.tsp import assignment, traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import null_delta
+from jaxopt_search.types import Words, null_delta
 
 
 class PathExchange(NamedTuple):
@@ -40,12 +40,12 @@ class PathExchange(NamedTuple):
 class PathExchanges(array_tour.ArrayTourMoves):
     """Moves that exchange neighboring paths, however they are drawn."""
 
-    def delta(self, problem: TSP, representation: ArrayTour, move: PathExchange) -> jax.Array:
+    def delta(self, problem: TSP, tour: ArrayTour, move: PathExchange) -> jax.Array:
         n, distance = problem.n, problem.between
         before, size, next_size = move
 
         def at(position: jax.Array) -> Place:
-            return problem.place(load(representation.city, wrap_behind(position, n)))
+            return problem.place(load(tour.city, wrap_behind(position, n)))
 
         middle = wrap_behind(before + size, n)
         end = wrap(middle + next_size, n)
@@ -58,22 +58,17 @@ class PathExchanges(array_tour.ArrayTourMoves):
         return jnp.where(is_real, change, null_delta(change.dtype))
 
     def commit(
-        self, problem: TSP, representation: ArrayTour, move: PathExchange, accept: jax.Array
+        self, problem: TSP, tour: ArrayTour, move: PathExchange, accept: jax.Array
     ) -> ArrayTour:
-        first = wrap_behind(move.before + 1, problem.n)
-        return array_tour.exchange_paths(
-            representation, problem.n, first, move.size, move.next_size, accept
-        )
+        return array_tour.exchange_paths(tour, problem.n, move, accept)
 
-    def touched(
-        self, problem: TSP, representation: ArrayTour, move: PathExchange
-    ) -> tuple[jax.Array, ...]:
+    def touched(self, problem: TSP, tour: ArrayTour, move: PathExchange) -> tuple[jax.Array, ...]:
         """Returns the ends of the edges that `move` takes out."""
         n, (before, size, next_size) = problem.n, move
         middle = wrap_behind(before + size, n)
         ends = before, middle, wrap(middle + next_size, n)
         places = (place for end in ends for place in (end, wrap_behind(end + 1, n)))
-        return tuple(load(representation.city, place) for place in places)
+        return tuple(load(tour.city, place) for place in places)
 
 
 @pytree
@@ -87,9 +82,7 @@ class ThreeOpt(PathExchanges):
 
     pairs: Pairs
 
-    def propose(
-        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
-    ) -> PathExchange:
+    def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> PathExchange:
         """Draws a city and the candidate to come behind it, and likewise for the one in between.
 
         The city that was before the candidate gets one of its own behind it, if the tour stays in
@@ -97,11 +90,11 @@ class ThreeOpt(PathExchanges):
         """
         n, num = problem.n, self.pairs.size // problem.capacity
         city, near = load_pair(self.pairs, below(words[0], n * num))
-        before, at = load(representation.position, city), load(representation.position, near)
-        last = load(representation.city, wrap_before(at - 1, n))
+        before, at = load(tour.position, city), load(tour.position, near)
+        last = load(tour.city, wrap_before(at - 1, n))
         _, behind = load_pair(self.pairs, last * num + below(words[1], num))
         size = wrap_before(at - before - 1, n)
-        sizes = wrap_before(load(representation.position, behind) - before - 1, n)
+        sizes = wrap_before(load(tour.position, behind) - before - 1, n)
         return PathExchange(before, size, sizes - size)
 
 
@@ -133,9 +126,7 @@ class DoubleBridge(PathExchanges):
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_path", check_count("max_path", self.max_path))
 
-    def propose(
-        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
-    ) -> PathExchange:
+    def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> PathExchange:
         half = lax.div(problem.n - 1, 2)
         longest = jnp.minimum(half, self.max_path)
         size, next_size = (below(word, longest) + 1 for word in words[1:])

@@ -26,7 +26,7 @@ from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import ByElement, null_delta
+from jaxopt_search.types import ByElement, Words, null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
@@ -67,9 +67,7 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     pairs: Pairs
     num_pairs: jax.Array | None = None
 
-    def propose(
-        self, problem: TSP, representation: ArrayTour, words: tuple[jax.Array, ...]
-    ) -> EdgeMove:
+    def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> EdgeMove:
         """Draws a city, one of its candidates, and a move that puts them next to each other.
 
         2-opt and Or-opt are equally likely.
@@ -77,7 +75,7 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         n, bits = problem.n, words[1]
         num_pairs = self.pairs.size if self.num_pairs is None else self.num_pairs
         city, near = load_pair(self.pairs, below(words[0], num_pairs))
-        at, near_at = load(representation.position, city), load(representation.position, near)
+        at, near_at = load(tour.position, city), load(tour.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
         length = 1 + below(bits, min(MAX_SEGMENT, problem.capacity))  # by the upper bits
         length = jnp.where(is_or_opt, length, 0)
@@ -86,30 +84,30 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     def num_moves_of(self, problem: TSP) -> int:
         return self.pairs.size // problem.capacity * KINDS
 
-    def promising(self, problem: TSP, representation: ArrayTour, element: jax.Array) -> jax.Array:
+    def promising(self, problem: TSP, tour: ArrayTour, element: jax.Array) -> jax.Array:
         """Returns the number of moves to candidates up to the last one that is near enough.
 
         That is nearer than one of the city's neighbors: else the edge that is put in saves nothing.
         """
         n, lane = problem.n, memory.lanes(self.pairs.size // problem.capacity)
-        at, here = load(representation.position, element), problem.place(element)
+        at, here = load(tour.position, element), problem.place(element)
 
         def away(city: jax.Array) -> jax.Array:
             return problem.between(here, problem.place(city))
 
         around = wrap_before(at - 1, n), wrap_behind(at + 1, n)
-        before, behind = (away(load(representation.city, each)) for each in around)
+        before, behind = (away(load(tour.city, each)) for each in around)
         rank = jnp.minimum(lane, self._num_candidates(n) - 1)
         is_near = away(self._candidate(n, element, rank)) < jnp.maximum(before, behind)
         return KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
 
     def moves_of(
-        self, problem: TSP, representation: ArrayTour, element: jax.Array, number: jax.Array
+        self, problem: TSP, tour: ArrayTour, element: jax.Array, number: jax.Array
     ) -> tuple[EdgeMove, jax.Array]:
         """Returns the moves that join a city to one of its candidates, all kinds for each."""
         n, rank = problem.n, lax.div(number, jnp.int32(KINDS))
         near = self._candidate(n, element, jnp.minimum(rank, self._num_candidates(n) - 1))
-        at, near_at = load(representation.position, element), load(representation.position, near)
+        at, near_at = load(tour.position, element), load(tour.position, near)
         # Two of 2-opt, two with each city alone, and four with each longer segment.
         kind = number - rank * KINDS
         length = jnp.where(kind < 4, kind >> 1, (kind >> 2) + 1)
@@ -125,9 +123,7 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     def _candidate(self, n: array_tour.Size, city: jax.Array, rank: jax.Array) -> jax.Array:
         return load_pair(self.pairs, city * self._num_candidates(n) + rank)[1]
 
-    def touched(
-        self, problem: TSP, representation: ArrayTour, move: EdgeMove
-    ) -> tuple[jax.Array, ...]:
+    def touched(self, problem: TSP, tour: ArrayTour, move: EdgeMove) -> tuple[jax.Array, ...]:
         n, (first, after, length, _) = problem.n, move
         is_or_opt = length > 0
         cut = first - is_or_opt.astype(jnp.int32)
@@ -140,15 +136,15 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
             after,
             wrap_behind(after + 1, n),
         )
-        return tuple(load(representation.city, place) for place in places)
+        return tuple(load(tour.city, place) for place in places)
 
-    def delta(self, problem: TSP, representation: ArrayTour, move: EdgeMove) -> jax.Array:
+    def delta(self, problem: TSP, tour: ArrayTour, move: EdgeMove) -> jax.Array:
         n, distance = problem.n, problem.between
         first, after, length, is_reversed = move
         is_or_opt = length > 0
 
         def at(position: jax.Array) -> Place:
-            return problem.place(load(representation.city, position))
+            return problem.place(load(tour.city, position))
 
         # Or-opt: `before`, the segment from `head` to `tail`, `behind`. 2-opt: the edge from
         # `before` to `head` is cut, and the others are set so that two of six distances cancel.
@@ -164,16 +160,11 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         change = gained - lost
         return jnp.where(_is_null(move, n), null_delta(change.dtype), change)
 
-    def commit(
-        self, problem: TSP, representation: ArrayTour, move: EdgeMove, accept: jax.Array
-    ) -> ArrayTour:
-        is_or_opt = move.length > 0
-        first, after, length, is_reversed = move
-        start = wrap_behind(first + 1, problem.n)
-        tour = array_tour.reverse(representation, problem.n, start, after, accept & ~is_or_opt)
-        return array_tour.move_segment(
-            tour, problem.n, first, length, after, is_reversed, accept & is_or_opt, MAX_SEGMENT
-        )
+    def commit(self, problem: TSP, tour: ArrayTour, move: EdgeMove, accept: jax.Array) -> ArrayTour:
+        n, is_or_opt = problem.n, move.length > 0
+        start = wrap_behind(move.first + 1, n)
+        tour = array_tour.reverse(tour, n, start, move.after, accept & ~is_or_opt)
+        return array_tour.move_segment(tour, n, move, accept & is_or_opt, MAX_SEGMENT)
 
 
 def _joining(

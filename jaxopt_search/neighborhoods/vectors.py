@@ -15,15 +15,7 @@ from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.types import (
-    Cost,
-    Entries,
-    Enumerable,
-    Rank,
-    Scan,
-    Tallied,
-    null_delta,
-)
+from jaxopt_search.types import Cost, Entries, Enumerable, Rank, Scan, Tallied, Words, null_delta
 
 
 class Assignment(NamedTuple):
@@ -72,31 +64,31 @@ class VectorNeighborhood(Enumerable):
     def solution(self, problem: Any, snapshot: Vector) -> jax.Array:
         return snapshot.solution
 
-    def snapshot(self, representation: Vector) -> Vector:
-        if isinstance(representation, Evaluated):
-            return representation._replace(cost=None)
-        return representation._replace(tally=None)
+    def snapshot(self, state: Vector) -> Vector:
+        if isinstance(state, Evaluated):
+            return state._replace(cost=None)
+        return state._replace(tally=None)
 
-    def known_cost(self, representation: Vector) -> Cost | None:
-        return representation.cost if isinstance(representation, Evaluated) else None
+    def known_cost(self, state: Vector) -> Cost | None:
+        return state.cost if isinstance(state, Evaluated) else None
 
-    def delta(self, problem: Any, representation: Vector, move: Any) -> Cost:
-        if isinstance(representation, Evaluated):
-            change = FullEvaluation(self).delta(problem, representation, move)
+    def delta(self, problem: Any, state: Vector, move: Any) -> Cost:
+        if isinstance(state, Evaluated):
+            change = FullEvaluation(self).delta(problem, state, move)
         else:
-            change = getattr(problem, self.hook)(*representation, *move)
-        assigned = self.assignments(representation.solution, move)
-        is_none = assigned[0].value == load(representation.solution, assigned[0].variable)
+            change = getattr(problem, self.hook)(*state, *move)
+        assigned = self.assignments(state.solution, move)
+        is_none = assigned[0].value == load(state.solution, assigned[0].variable)
         for variable, value in assigned:
             is_none = is_none | (value >= load(problem.domain_sizes, variable))
         return jnp.where(is_none, null_delta(change.dtype), change)
 
-    def commit(self, problem: Any, representation: Vector, move: Any, accept: jax.Array) -> Vector:
-        if isinstance(representation, Evaluated):
-            return FullEvaluation(self).commit(problem, representation, move, accept)
-        for variable, value in self.assignments(representation.solution, move):
-            representation = vector.assigned(problem, representation, variable, value, accept)
-        return representation
+    def commit(self, problem: Any, state: Vector, move: Any, accept: jax.Array) -> Vector:
+        if isinstance(state, Evaluated):
+            return FullEvaluation(self).commit(problem, state, move, accept)
+        for variable, value in self.assignments(state.solution, move):
+            state = vector.assigned(problem, state, variable, value, accept)
+        return state
 
 
 class Assignments(VectorNeighborhood):
@@ -117,8 +109,8 @@ class Assignments(VectorNeighborhood):
     def shape(self, problem: Any) -> tuple[int, int]:
         return problem.domain_sizes.shape[0], problem.max_domain
 
-    def undone(self, problem: Any, representation: Vector, move: Assignment) -> Entries:
-        return ((move.variable, load(representation.solution, move.variable)),)
+    def undone(self, problem: Any, state: Vector, move: Assignment) -> Entries:
+        return ((move.variable, load(state.solution, move.variable)),)
 
 
 @jax.tree_util.register_static
@@ -142,10 +134,8 @@ class Assign(Assignments):
 
     num_words = 2
 
-    def propose(
-        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
-    ) -> Assignment:
-        solution = representation.solution
+    def propose(self, problem: Any, state: Vector, words: Words) -> Assignment:
+        solution = state.solution
         variable = below(words[0], solution.shape[0])
         size, own = load(problem.domain_sizes, variable), load(solution, variable)
         value = below(words[1], jnp.maximum(size - 1, 1))
@@ -153,16 +143,16 @@ class Assign(Assignments):
         return Assignment(variable, jnp.minimum(value, size - 1))
 
     def move_at(
-        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+        self, problem: Any, state: Vector, row: jax.Array, column: jax.Array
     ) -> tuple[Assignment, bool]:
         return Assignment(row, column), True
 
     def first(
-        self, problem: Any, representation: Vector, rank: Rank, others: tables.Values
+        self, problem: Any, state: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        if isinstance(representation, Evaluated) or problem.scan is None:
-            return super().first(problem, representation, rank, others)
-        return first(problem, representation, rank, others)
+        if isinstance(state, Evaluated) or problem.scan is None:
+            return super().first(problem, state, rank, others)
+        return first(problem, state, rank, others)
 
 
 class Allowed(NamedTuple):
@@ -260,10 +250,8 @@ class SwapValues(VectorNeighborhood):
         first, second = (load(solution, variable) for variable in move)
         return Assignment(move.first, second), Assignment(move.second, first)
 
-    def propose(
-        self, problem: Any, representation: Vector, words: tuple[jax.Array, ...]
-    ) -> Positions:
-        return Swap().propose(problem, representation.solution, words)
+    def propose(self, problem: Any, state: Vector, words: Words) -> Positions:
+        return Swap().propose(problem, state.solution, words)
 
     def num_moves(self, problem: Any) -> int:
         n = problem.domain_sizes.shape[0]
@@ -274,9 +262,9 @@ class SwapValues(VectorNeighborhood):
         return n, n
 
     def move_at(
-        self, problem: Any, representation: Vector, row: jax.Array, column: jax.Array
+        self, problem: Any, state: Vector, row: jax.Array, column: jax.Array
     ) -> tuple[Positions, bool]:
         return Positions(row, column), True
 
-    def undone(self, problem: Any, representation: Vector, move: Positions) -> Entries:
+    def undone(self, problem: Any, state: Vector, move: Positions) -> Entries:
         return (move.first, move.second), (move.second, move.first)

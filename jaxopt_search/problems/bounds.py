@@ -1,11 +1,5 @@
-"""Which instances int32, float32 and a device's memory hold, and in which unit; on the host.
+"""Which instances int32, float32 and a device's memory hold; on the host."""
 
-What all solutions of a float instance share is left out on the device where it is most of a cost:
-float32 has better uses. Users meet this without knowing, as with times since 1970 in place of
-distances, or the costs of visits in the distances from and to each city.
-"""
-
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +7,11 @@ import numpy as np
 from jaxopt_search.checks import MAX_INT32
 
 MAX_BYTES = 2**30
-_FLOAT32, _FLOAT64 = np.finfo(np.float32), np.finfo(np.float64)
+_FLOAT32 = np.finfo(np.float32)
+MAX_FLOAT32 = float(_FLOAT32.max)
 _EDGES_IN_A_DELTA = 6
-_MOSTLY_SHARED = 256  # as many times as large as the rest
-_SAMPLED_CITIES = 256
 _FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
+_MOST_FLOAT_DISTANCE = 2.0**63
 _LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
 _LEAST_FLOAT = float(_FLOAT32.tiny / _FLOAT32.eps)
 
@@ -43,37 +37,13 @@ def beyond_int32(what: str, other: str = "") -> ValueError:
     )
 
 
-def check_float64(largest: float, most: float, name: str, sums: str, least: float = 0.0) -> None:
-    """Refuses numbers that float64 cannot add up."""
-    if not least <= largest <= most:
+def check_floats(largest: float, most: float, name: str, least: float = _LEAST_FLOAT) -> None:
+    """Refuses numbers that float32 cannot add up or multiply; zeros are fine."""
+    if largest and not least <= largest <= most:
         raise ValueError(
-            f"{name} reach {largest:.6g}, expected {least:.6g} to {most:.6g} for float64 {sums};"
-            " multiply by a constant"
+            f"{name} reach {largest:.6g}, expected {least:.6g} to {most:.6g} for float32; multiply"
+            " by a constant"
         )
-
-
-def float_unit(largest: float, total: float, least: float = _LEAST_FLOAT) -> float:
-    """Returns the power of two that numbers are counted in: 1 where float32 holds them.
-
-    Args:
-      largest: the largest absolute value.
-      total: another number that float32 must hold, such as their sum.
-      least: the lowest `largest` that is not counted in another unit.
-    """
-    is_held = least <= largest and total <= float(_FLOAT32.max)
-    return 1 if is_held or not largest else power_of_two(largest)
-
-
-def power_of_two(largest: float) -> float:
-    """Returns the largest power of two up to `largest`, which is above 0."""
-    return 2.0 ** (math.frexp(largest)[1] - 1)
-
-
-def unit_note(unit: float) -> str:
-    """Returns a sentence that names the device's unit; "" if it is 1."""
-    if unit == 1:
-        return ""
-    return f"temperatures count in units of 2**{math.frexp(unit)[1] - 1} (problem.host.unit)"
 
 
 class Bounds(NamedTuple):
@@ -196,23 +166,13 @@ def largest_swap(flow: np.ndarray, distance: np.ndarray) -> int:
 
 
 def check_qap_floats(flow: np.ndarray, distance: np.ndarray) -> None:
-    """Refuses matrices of which float64 cannot hold every cost."""
-    f, d, n = largest_of(flow), largest_of(distance), len(flow)
-    least, most = float(_FLOAT64.tiny) if f and d else 0.0, float(_FLOAT64.max) / (4 * n * n)
-    sums = f"sums over {n} facilities"
-    check_float64(f, most, "entries of flow", sums)
-    check_float64(d, most, "entries of distance", sums)
-    check_float64(f * d, most, "products of flow and distance", sums, least)
-
-
-def qap_units(flow: np.ndarray, distance: np.ndarray) -> tuple[float, float]:
-    """Returns powers of two in which both matrices are counted: 1 where float32 holds products."""
+    """Refuses matrices of which float32 cannot hold every cost and every change of it."""
     f, d, n = largest_of(flow), largest_of(distance), len(flow)
     # A cost has n * n products, a delta 2 * n of two differences each.
-    most = float(_FLOAT32.max) / max(n * n, 8 * n)
-    if all(not size or _LEAST_FLOAT <= size <= most for size in (f, d, f * d)):
-        return 1, 1
-    return power_of_two(f or 1.0), power_of_two(d or 1.0)
+    most = MAX_FLOAT32 / max(n * n, 8 * n)
+    check_floats(f, most, "entries of flow")
+    check_floats(d, most, "entries of distance")
+    check_floats(f * d, most, "products of flow and distance")
 
 
 def tour_bound(n: int, largest: Any) -> Any:
@@ -246,96 +206,11 @@ def check_tour_deltas(largest: Any) -> None:
         )
 
 
-def check_tour_floats(n: int, largest: float, name: str = "distances") -> None:
-    """Refuses distances of which float64 cannot hold every cost; a forbidden edge is as 2 n."""
-    most = float(_FLOAT64.max) / (2 * max(n, _EDGES_IN_A_DELTA) ** 2)
-    check_float64(largest, most, name, f"sums over {n} cities")
-
-
-def tour_unit(n: int, largest: float) -> float:
-    """Returns the power of two that float distances are counted in: 1 where float32 holds them.
-
-    It has to hold their sums, and squares of coordinates, even of close neighbors.
-
-    Args:
-      largest: the largest distance.
-    """
-    return float_unit(largest, max(tour_bound(n, largest), largest * largest), _LEAST_DIAMETER)
+def check_tour_floats(largest: float, name: str = "distances") -> None:
+    """Refuses distances of which float32 cannot hold sums, and squares even of close neighbors."""
+    check_floats(largest, _MOST_FLOAT_DISTANCE, name, _LEAST_DIAMETER)
 
 
 def check_matrix_of(n: int, way_out: str) -> None:
     """Refuses a matrix of n cities that takes too much memory, and names the way out."""
     check_bytes(4 * n * n, f"a matrix of {n} cities", f"; use {way_out}")
-
-
-def is_mostly_shared(whole: float, left: float) -> bool:
-    """Returns whether numbers have most of their size in common.
-
-    Args:
-      whole: the largest of them.
-      left: the largest one after the common part is taken off; if 0, nothing needs the precision.
-    """
-    return whole > _MOSTLY_SHARED * left > 0
-
-
-def shared_entries(matrix: np.ndarray) -> tuple[float, float]:
-    """Returns the number shared by all entries off the diagonal, and by those on it; mostly 0."""
-    between, within = map(_common, (matrix[~np.eye(len(matrix), dtype=bool)], matrix.diagonal()))
-    left = largest_of(without_entries(matrix, between, within))
-    return (between, within) if is_mostly_shared(largest_of(matrix), left) else (0.0, 0.0)
-
-
-def _common(values: np.ndarray) -> float:
-    """Returns the least of some numbers if they differ little, else 0."""
-    least, most = values.min(initial=np.inf).item(), values.max(initial=-np.inf).item()
-    return least if max(most, -least) > 2 * (most - least) else 0.0
-
-
-def without_entries(matrix: np.ndarray, between: float, within: float) -> np.ndarray:
-    """Returns the matrix after numbers are taken off all entries, and off those on the diagonal."""
-    return matrix - np.where(np.eye(len(matrix), dtype=bool), within, between)
-
-
-def shared_by_cities(matrix: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the amounts each city adds to all distances from it, and to it, [n] each.
-
-    All tours share the sum, because they leave each city once and come to it once. Without it, the
-    shortest distance is 0. Zeros if it is not most of the distances.
-    """
-    nothing = np.zeros(len(matrix))
-    is_known = allowed & ~np.eye(len(matrix), dtype=bool)
-    if not is_known.any():
-        return nothing, nothing
-    for leaving, coming in ((nothing, nothing), _medians(matrix, is_known)):
-        left = without_cities(matrix, leaving, coming)
-        least = left.min(where=is_known, initial=np.inf)
-        if is_mostly_shared(largest_of(matrix), left.max(where=is_known, initial=least) - least):
-            return leaving + least / 2, coming + least / 2
-    return nothing, nothing
-
-
-def _medians(matrix: np.ndarray, is_known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the typical costs of leaving each city and of coming to it, [n] each."""
-    some = np.arange(len(matrix))[:: max(1, len(matrix) // _SAMPLED_CITIES)]
-    # Rows are compared with one of them, because their own numbers may differ much.
-    one = is_known.sum(axis=1).argmax()
-    is_in_both = is_known[:, some] & is_known[one, some]
-    leaving = _row_medians(matrix[:, some] - matrix[one, some], is_in_both)
-    coming = _row_medians((matrix[some] - leaving[some, None]).T, is_known[some].T)
-    if np.array_equal(matrix, matrix.T):
-        leaving = coming = (leaving + coming) / 2
-    return leaving, coming
-
-
-def _row_medians(matrix: np.ndarray, is_known: np.ndarray) -> np.ndarray:
-    """Returns the median of the known entries of each row, the lower one of two; 0 for none."""
-    ordered, num = np.sort(np.where(is_known, matrix, np.inf), axis=1), is_known.sum(axis=1)
-    middle = np.take_along_axis(ordered, np.maximum(num - 1, 0)[:, None] // 2, axis=1)[:, 0]
-    return np.where(num > 0, middle, 0.0)
-
-
-def without_cities(matrix: np.ndarray, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
-    """Returns distances less the shared amounts; 0 on the diagonal."""
-    left = matrix - (leaving[:, None] + coming)
-    np.fill_diagonal(left, 0)
-    return left

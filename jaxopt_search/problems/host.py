@@ -1,7 +1,6 @@
 """The host's part of an instance, besides the arrays on the device."""
 
 import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxopt_search.checks import check_best_known
 from jaxopt_search.pytrees import IgnoredByJit
 
 
@@ -26,7 +26,7 @@ class Units(NamedTuple):
     and what a program does with them is exact. The drivers' programs do without them.
     """
 
-    unit: int | float = 1
+    unit: int = 1
     offset: int | float = 0
 
     def in_full(self, cost: jax.Array) -> jax.Array:
@@ -43,8 +43,7 @@ class Units(NamedTuple):
             upper, lower = (cost >> 16 << 16).astype(dtype), (cost & 0xFFFF).astype(dtype)
         first = dtype.type(self.offset).item()
         rest = self.offset - (int(first) if isinstance(self.offset, int) else first)
-        mantissa, exponent = math.frexp(self.unit)
-        return jnp.ldexp(((upper + first) + (lower + rest)) * mantissa, exponent)
+        return ((upper + first) + (lower + rest)) * float(self.unit)
 
     def highest_below(self, target: jax.Array, dtype: Any) -> jax.Array:
         """Returns the highest cost on the device, int32 or float32, that is in full up to a target.
@@ -96,13 +95,13 @@ class Original(IgnoredByJit):
       remaining: says in words why a solution is not feasible; "" if it is.
       max_feasible: every solution that is not feasible costs more, as the device counts; None
         where all solutions are feasible.
-      unit: the device counts in multiples of this: a common divisor of all costs, or a power of two
-        where float32 cannot hold them. Temperatures are also in multiples of it.
+      unit: the device counts in multiples of this: a common divisor of all costs. Temperatures
+        are also in multiples of it.
       offset: the part that the device leaves out: a cost is `(cost on the device + offset) * unit`.
       best_known: the best-known cost, where there is one.
       is_optimal: whether that is proven to be the lowest there is.
-      coords: [n, 2] float64, the places of a TSP's cities in the plane, in multiples of `unit`;
-        None where it was not given by them.
+      coords: [n, 2] float64, the places of a TSP's cities in the plane; None where it was not
+        given by them.
       starts: maps the problem and a number to that many good solutions, where random ones cost more
         than the device can count; else None.
       note: a sentence about changes of the data, or "".
@@ -116,7 +115,7 @@ class Original(IgnoredByJit):
     check: Callable[[Any, str], np.ndarray]
     remaining: Callable[[np.ndarray], str] = nothing
     max_feasible: int | float | None = None
-    unit: int | float = 1
+    unit: int = 1
     offset: int | float = 0
     best_known: int | float | None = None
     is_optimal: bool = False
@@ -125,6 +124,9 @@ class Original(IgnoredByJit):
     note: str = ""
     num_entries: int | None = None
     as_given: Any = None
+
+    def __post_init__(self) -> None:
+        check_best_known(self.best_known)
 
     def is_feasible(self, solution: np.ndarray) -> bool:
         """Returns whether a solution avoids everything forbidden."""

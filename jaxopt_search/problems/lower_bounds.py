@@ -26,7 +26,7 @@ def of_tsp(problem: Any) -> int | float | None:
         return None
     if problem.matrix is not None:
         return problem.host.in_full(of_tours(problem.distances_on_host(), problem.is_symmetric))
-    points, metric = problem.host.coords * problem.host.unit, problem.metric
+    points, metric = problem.host.coords, problem.metric
     if metric == "EUCLID":
         return of_tours(np.hypot(*(points[:, None] - points).T), True)
     return of_tours(distances.distance_matrix(points, metric), True)
@@ -40,8 +40,7 @@ def of_qap(problem: Any) -> int | float | None:
     flow, distance = problem.matrices_on_host()
     fixed = np.setdiff1d(np.arange(len(flow)), free)
     bound = of_assignments(flow, distance, fixed, assignment[fixed])
-    # What the device leaves out of costs of integers is in these matrices.
-    return bound * problem.host.unit if isinstance(bound, int) else problem.host.in_full(bound)
+    return bound * problem.host.unit  # what the device leaves out is in these matrices
 
 
 def of_tours(matrix: np.ndarray, is_symmetric: bool) -> int | float:

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxopt_search.checks import check_option, check_square, plain_array, real_array
 from jaxopt_search.checks import check_places as check_places
-from jaxopt_search.checks import check_square, plain_array, real_array
 from jaxopt_search.problems.bounds import check_bytes
 
 DType: TypeAlias = Literal["int32", "float32"]
+_DTYPES = (None, "int32", "float32")
 
 
 def on_device(values: Any, dtype: Any) -> jax.Array:
@@ -91,6 +92,7 @@ def integer_pairs(values: Any, name: str) -> np.ndarray:
 
 def has_exact_costs(dtype: DType | None, what: str, *arrays: np.ndarray) -> bool:
     """Returns whether an instance is one of integers, from its numbers and the user's wish."""
+    check_option("dtype", dtype, _DTYPES)
     is_exact = all(map(is_integral, arrays))
     if dtype == "int32" and not is_exact:
         raise ValueError(f"dtype is 'int32', expected None or 'float32' for fractional {what}")
@@ -104,13 +106,9 @@ def is_integral(values: np.ndarray) -> bool:
     return bool((np.abs(values) <= 2.0**53).all() and (values == np.floor(values)).all())
 
 
-def is_nearly_symmetric(matrix: np.ndarray, least: float = 0.0) -> bool:
-    """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6.
-
-    Args:
-      least: smaller entries are only as exact as this one.
-    """
-    scale = np.maximum(np.maximum(np.abs(matrix), np.abs(matrix.T)), least)
+def is_nearly_symmetric(matrix: np.ndarray) -> bool:
+    """Returns whether a matrix is symmetric but for rounding noise, a relative 1e-6."""
+    scale = np.maximum(np.abs(matrix), np.abs(matrix.T))
     return bool((np.abs(matrix - matrix.T) <= 1e-6 * scale).all())
 
 
@@ -142,6 +140,7 @@ def traced_numbers(array: Any, name: str, dtype: Any = None) -> jax.Array:
       ValueError: for int32 from floats.
       TypeError: for complex numbers, keys and the like.
     """
+    check_option("dtype", dtype, _DTYPES)
     array = jnp.asarray(array)
     is_real = any(jnp.issubdtype(array.dtype, kind) for kind in (jnp.floating, jnp.integer, bool))
     if not is_real:
@@ -169,8 +168,8 @@ def traced_symmetry(is_symmetric: bool | None) -> bool:
     return is_symmetric
 
 
-def refuse_options_if_traced(**options: Any) -> None:
-    """Refuses options, by name, that are not None, for arrays that are being traced."""
+def refuse_options(data: str, **options: Any) -> None:
+    """Refuses options, by name, that are not None, next to such data."""
     for name, value in options.items():
         if value is not None:
-            raise ValueError(f"{name} is given, expected None for arrays that are being traced")
+            raise ValueError(f"{name} is given with {data}, expected None")

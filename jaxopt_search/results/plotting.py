@@ -219,8 +219,8 @@ def plot_result(result: Result | StackedResult, ax: Any = None, *, coords: Any =
 
     Of several instances, the first three solutions, and the course of the mean cost.
 
-    Of a QAP whose numbers the device has in other units, without what all assignments share, or
-    with the opposite sign, the map shows those numbers.
+    Of a QAP whose numbers the device has in other units, or with the opposite sign, the map shows
+    those numbers.
 
     Args:
       ax: axes for the solution, or for the course if there is no picture; or a sequence for the

@@ -2,11 +2,7 @@
 
 from jaxopt_search.searches import acceptance, schedules
 from jaxopt_search.searches import base as base
-from jaxopt_search.searches.annealing import (
-    LocalSearch,
-    local_search,
-    simulated_annealing,
-)
+from jaxopt_search.searches.annealing import LocalSearch, local_search, simulated_annealing
 from jaxopt_search.searches.bifurcation import SimulatedBifurcation, simulated_bifurcation
 from jaxopt_search.searches.genetic import Genetic, genetic
 from jaxopt_search.searches.hill_climbing import HillClimbing, hill_climbing

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count
-from jaxopt_search.contracts import check_part
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Cost
@@ -261,9 +260,3 @@ def late_acceptance(length: int) -> LateAcceptance:
       [True, False]
     """
     return LateAcceptance(length=check_count("length", length, 1, 2**20))
-
-
-def checked(acceptance: Any) -> Acceptance:
-    """Returns an acceptance as it is, if it is one."""
-    check_part(acceptance, Acceptance)
-    return acceptance

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import backend, memory, random
 from jaxopt_search.checks import check_count, check_option
+from jaxopt_search.contracts import check_part
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import acceptance as rules
@@ -119,7 +120,7 @@ class LocalSearch(TrajectorySearch):
 
     @property
     def draws(self) -> tuple[int, int]:
-        slots = drawn_lanes(self.moves_per_search)
+        slots = backend.named("native").num_lanes(self.moves_per_search)
         to_propose, to_test = self.neighborhood.num_words, self.acceptance.num_words
         if self.choose == "first":
             return slots, to_propose + to_test
@@ -127,12 +128,6 @@ class LocalSearch(TrajectorySearch):
 
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
-
-    def check(self, problem: Problem, max_steps: int | None) -> None:
-        self.acceptance.check(problem, max_steps)
-
-    def control(self, step: jax.Array) -> Any:
-        return self.acceptance.control(step)
 
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         to_price = warps_to_price(self.moves_per_search, num_searches)
@@ -147,11 +142,6 @@ def words_of_the_test(
     if number <= len(drawn) and all(slot < words.shape[0] for words in drawn):
         return memory.pick(drawn[:number], jnp.int32(slot))
     return stream.words(jnp.uint32(slot), number)
-
-
-def drawn_lanes(moves_per_search: int) -> int:
-    """Returns the most lanes that moves take where words are drawn ahead: for `draws`."""
-    return backend.named("native").num_lanes(moves_per_search)
 
 
 def warps_to_price(moves_per_search: int, num_searches: int) -> int:
@@ -236,9 +226,10 @@ def local_search(
     """
     check_option("choose", choose, ("best", "first"))
     check_option("keep_best", keep_best, ("light", "standard"))
+    check_part(acceptance, Acceptance)
     return LocalSearch(
         neighborhood=as_neighborhood(neighborhood),
-        acceptance=rules.checked(acceptance),
+        acceptance=acceptance,
         moves_per_search=check_count("moves_per_search", moves_per_search, 1, MAX_MOVES),
         choose=choose,
         keep_best=keep_best,

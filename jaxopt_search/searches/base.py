@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends import floats, memory, tables
 from jaxopt_search.backends.costs import cost_of
+from jaxopt_search.searches.acceptance import Acceptance
 from jaxopt_search.types import (
     Cost,
     Enumerable,
@@ -77,10 +78,12 @@ class TrajectorySearch(Search):
     current one may be better; and `best_cost`, [] of that.
 
     A subclass has `init`, `step` and `evaluations_per_step`, and makes its steps of `make` and
-    `remember`. It may replace `control`, `look` and `forget`, which do nothing here.
+    `remember`. It may replace `look` and `forget`, which do nothing here. With a rule in
+    `acceptance`, `control` returns what the rule needs for a step.
     """
 
     neighborhood: Neighborhood
+    acceptance: Acceptance | None = None
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -89,6 +92,13 @@ class TrajectorySearch(Search):
     @abc.abstractmethod
     def init(self, problem: Any, solution: Solution) -> Any:
         """Returns the state at `solution`; `start` returns the first four parts of it."""
+
+    def check(self, problem: Problem, max_steps: int | None) -> None:
+        if self.acceptance is not None:
+            self.acceptance.check(problem, max_steps)
+
+    def control(self, step: jax.Array) -> Any:
+        return None if self.acceptance is None else self.acceptance.control(step)
 
     def look(self, problem: Any, state: Any) -> Any:
         """Returns the state after its current solution was replaced by other means than `make`."""

@@ -111,13 +111,10 @@ class SimulatedBifurcation(SolutionSearch):
         position = position + state.time_step * momentum
         momentum = jnp.where(jnp.abs(position) > 1, 0.0, momentum)
         state = state._replace(position=jnp.clip(position, -1, 1), momentum=momentum)
-        after = lax.cond(is_due, lambda: self._look(problem, state), lambda: state)
+        looked_at = (state.position > 0).astype(jnp.int32)
+        after = lax.cond(is_due, lambda: self.moved(problem, state, looked_at), lambda: state)
         is_other = (after.solution != state.solution).any()
         return after, Info(accepted=is_other.astype(jnp.int32))
-
-    def _look(self, problem: QUBO, state: BifurcationState) -> BifurcationState:
-        """Returns the state with the solution of its positions."""
-        return self.moved(problem, state, (state.position > 0).astype(jnp.int32))
 
     def evaluations_per_step(self, problem: QUBO) -> int:
         return 1

@@ -15,6 +15,7 @@ from jax import lax
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_count
+from jaxopt_search.contracts import check_part
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import acceptance as rules
 from jaxopt_search.searches.acceptance import Acceptance, Trial
@@ -248,12 +249,6 @@ class IteratedLocalSearch(TrajectorySearch):
         """Returns the moves of an element, those counted that cannot be better."""
         return self.neighborhood.num_moves_of(problem)
 
-    def check(self, problem: Problem, max_steps: int | None) -> None:
-        self.acceptance.check(problem, max_steps)
-
-    def control(self, step: jax.Array) -> Any:
-        return self.acceptance.control(step)
-
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         return self.neighborhood.num_warps(problem)
 
@@ -292,6 +287,8 @@ def iterated_local_search(
       218
     """
     kick = neighborhood if kick is None else kick
+    acceptance = rules.greedy() if acceptance is None else acceptance
+    check_part(acceptance, Acceptance)
     if not isinstance(neighborhood, ByElement):
         kind = type(neighborhood).__name__
         raise TypeError(f"neighborhood is a {kind}, expected a js.ByElement, such as two_opt")
@@ -301,6 +298,6 @@ def iterated_local_search(
     return IteratedLocalSearch(
         neighborhood=neighborhood,
         kick=kick,
-        acceptance=rules.checked(rules.greedy() if acceptance is None else acceptance),
+        acceptance=acceptance,
         num_kicks=check_count("num_kicks", num_kicks),
     )

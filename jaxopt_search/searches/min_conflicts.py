@@ -15,16 +15,9 @@ from jaxopt_search.backends import memory, random
 from jaxopt_search.checks import check_count
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import annealing, schedules
+from jaxopt_search.searches.acceptance import Acceptance, Trial, metropolis
 from jaxopt_search.searches.base import TrajectorySearch
-from jaxopt_search.types import (
-    Cost,
-    Info,
-    Representation,
-    Snapshot,
-    Solution,
-    Stream,
-    null_delta,
-)
+from jaxopt_search.types import Cost, Info, Representation, Snapshot, Solution, Stream, null_delta
 
 _NEEDED = ("is_in_conflict", "propose_at", "num_words_at", "delta")
 
@@ -53,7 +46,7 @@ class MinConflicts(TrajectorySearch):
     """Build it with `min_conflicts`."""
 
     neighborhood: Any
-    schedule: schedules.Schedule
+    acceptance: Acceptance
     moves_per_search: int = static()
 
     def init(self, problem: Any, solution: Solution) -> MinConflictsState:
@@ -88,8 +81,8 @@ class MinConflicts(TrajectorySearch):
             deltas = jnp.where(is_own & (deltas == deltas), deltas, null_delta(deltas.dtype))
             delta = jnp.min(deltas)
             move = memory.pick(moves, jnp.min(jnp.where(deltas == delta, lane, none)))
-            (word,) = annealing.words_of_the_test(stream, self, words, 1)
-            is_made = delta.astype(jnp.float32) <= control * random.exponential(word)
+            drawn = annealing.words_of_the_test(stream, self, words, 1)
+            is_made = self.acceptance.passes(Trial(control, None, state.cost, delta, drawn))
             is_made = where & (is_made & (delta < null_delta(delta.dtype)))
             state = self.remember(state, is_made & (delta > 0))
             state = self.make(problem, state, move, delta, is_made)
@@ -101,12 +94,6 @@ class MinConflicts(TrajectorySearch):
 
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
-
-    def check(self, problem: Any, max_steps: int | None) -> None:
-        schedules.check(self.schedule, max_steps)
-
-    def control(self, step: jax.Array) -> jax.Array:
-        return schedules.temperature(self.schedule, step)
 
     def num_warps(self, problem: Any, num_searches: int) -> int:
         to_price = annealing.warps_to_price(self.moves_per_search, num_searches)
@@ -150,6 +137,6 @@ def min_conflicts(
         raise TypeError(f"neighborhood is a {kind} without {lacks[0]}, expected one like QueenSwap")
     return MinConflicts(
         neighborhood=neighborhood,
-        schedule=schedules.as_schedule(schedule),
+        acceptance=metropolis(schedule),
         moves_per_search=moves_per_search,
     )

@@ -51,32 +51,8 @@ class Repair(NamedTuple):
     num_attacked: jax.Array
 
 
-@functools.partial(jax.jit, static_argnames="width")
-def repair(
-    key: random.Key,
-    problem: NQueens,
-    queens: jax.Array,
-    *,
-    max_rounds: jax.Array | int = 10_000,
-    width: int = _WIDTH,
-) -> tuple[jax.Array, jax.Array]:
-    """Returns a placement with fewer attacks, and how many of its queens are attacked.
-
-    Args:
-      key: as `random.as_key` returns it.
-      queens: [n] int32, the column of the queen in each row; n is the problem's capacity.
-      max_rounds: [] integer, rounded up to a multiple of 8.
-      width: proposals per round.
-
-    Returns:
-      [n] int32 and [] int32; the latter is 0 unless rounds ran out.
-    """
-    end = continued(key, problem, begun(problem, queens), max_rounds, width)
-    return end.placed.queens, end.num_attacked
-
-
 def begun(problem: NQueens, queens: jax.Array) -> Repair:
-    """Returns the repair of a placement, before its first round."""
+    """Returns the repair of a placement, [capacity] int32, before its first round."""
     n = problem.capacity
     latest = functools.partial(jnp.full, fill_value=MAX_INT32, dtype=jnp.int32)
     claims = _Claims(latest(n), latest(2 * n), latest(2 * n))
@@ -94,7 +70,10 @@ def continued(
 ) -> Repair:
     """Returns a repair after `max_rounds` rounds in all, or once no queen is attacked.
 
-    Args: as in `repair`.
+    Args:
+      key: as `random.as_key` returns it.
+      max_rounds: [] integer, rounded up to a multiple of 8.
+      width: proposals per round.
     """
     # Proposals come in lanes, of which the first ones are used where the problem is padded.
     lanes = _MADE * max(1, min(width, problem.capacity) // _MADE)

@@ -33,7 +33,6 @@ from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import SwapTable
 from jaxopt_search.neighborhoods.two_opt import from_candidates
 from jaxopt_search.problems import padding
-from jaxopt_search.problems.bounds import tour_unit
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
@@ -436,14 +435,12 @@ def stack_of_tours(
         strict=True,
     )
     places = [each[rows] for each, rows in zip(points, first, strict=True)]
-    near, left_out = zip(*_of_each(build.drawn_near, places), strict=True)
-    sizes, largest = list(map(len, places)), list(_of_each(build.diameters, near))
+    sizes = list(map(len, places))
     most = max(sizes)
     if most <= _TRIVIAL:
         options.timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
-    units = np.array(list(map(tour_unit, sizes, map(float, largest))))
 
     def through_cities(i: int, tour: np.ndarray) -> np.ndarray:
         """Returns the tour of cities, [n] int32, that passes their places as `tour` does."""
@@ -452,10 +449,10 @@ def stack_of_tours(
 
     return Stack(
         kind=Tours(recipe, room),
-        instances=cities_of(near, units, room),
+        instances=cities_of(places, room),
         sizes=list(map(len, points)),
         own=through_cities,
-        in_full=lambda lengths: lengths * units + np.array(left_out),
+        in_full=lambda lengths: lengths.astype(np.float64),
         costs=lambda tours: [length.item() for length in _of_each(_length, _placed(points, tours))],
         picture=functools.partial(_tour_drawn, points),
         pacer=pacer_of(recipe, most, options.timer),
@@ -491,18 +488,13 @@ def stack_of_paths(
 
 
 def _of_each(fn: Callable[[np.ndarray], Any], arrays: Sequence[np.ndarray]) -> list[Any]:
-    """Returns `fn` of each array, computed for all of one shape at once, by their leading axis.
-
-    Args:
-      fn: returns an array, or a tuple of some.
-    """
+    """Returns `fn` of each array, computed for all of one shape at once, by their leading axis."""
     found: list[Any] = [None] * len(arrays)
     shapes = [each.shape for each in arrays]
     for shape in dict.fromkeys(shapes):
         numbers = [i for i, own in enumerate(shapes) if own == shape]
         results = fn(np.stack([arrays[i] for i in numbers]))
-        each = zip(*results, strict=True) if isinstance(results, tuple) else results
-        for i, result in zip(numbers, each, strict=True):
+        for i, result in zip(numbers, results, strict=True):
             found[i] = result
     return found
 
@@ -537,8 +529,8 @@ def _tour_drawn(points: list[np.ndarray], i: int, tour: np.ndarray) -> Callable[
     return functools.partial(plotting.plot_tour, points[i], tour, is_open=False)
 
 
-def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Cities:
-    """Returns places as the devices get them, each instance in a unit of its own."""
+def cities_of(points: Sequence[np.ndarray], room: int) -> _Cities:
+    """Returns places as the devices get them."""
 
     def place(own: np.ndarray) -> np.ndarray:
         """Returns places [..., room, 2]."""
@@ -546,7 +538,7 @@ def cities_of(points: Sequence[np.ndarray], units: np.ndarray, room: int) -> _Ci
         behind = np.repeat(own[..., :1, :], room - own.shape[-2], axis=-2)
         return np.concatenate([own, behind], axis=-2)
 
-    places = _of_each(place, [each / unit for each, unit in zip(points, units, strict=True)])
+    places = _of_each(place, points)
     sizes = np.array(list(map(len, points)), np.int32)
     return _Cities(np.stack(places), sizes)
 

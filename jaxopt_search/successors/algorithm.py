@@ -181,29 +181,22 @@ def assign_side_by_side(
 def draw_for(of: Variables, key: Key, state: Any, variable: jax.Array) -> jax.Array:
     """Returns what a variable is to be assigned, by the key of a successor; see `draw`."""
     counter = variable.astype(jnp.uint32), jnp.uint32(of.number)
-    words = random.threefry2x32(key, counter, random.WORD_ROUNDS)
-    return draw(of.heuristic, of.problem, state, variable, words, of.ratings)
+    return draw(of, state, variable, random.threefry2x32(key, counter, random.WORD_ROUNDS))
 
 
 def draw(
-    heuristic: Any,
-    problem: Any,
-    state: Any,
-    variable: jax.Array,
-    words: tuple[jax.Array, jax.Array],
-    ratings: Ratings,
+    of: Variables, state: Any, variable: jax.Array, words: tuple[jax.Array, jax.Array]
 ) -> jax.Array:
     """Returns a possibility of a variable, drawn by its weight, [] int32; -1 if all weights are 0.
 
     Args:
       variable: [] int32.
       words: two random words, the upper one first.
-      ratings: `"stored"`, from when they are aggregated to when they are mapped to weights, or
-        `"recomputed"`.
     """
-    rated = _rated(heuristic, problem, state, variable, ratings == "stored")
+    heuristic = of.heuristic
+    rated = _rated(of, state, variable, of.ratings == "stored")
     aggregates = tuple(_aggregate(one, rated) for one in heuristic.aggregates)  # Algorithm 2
-    weigh = functools.partial(heuristics.weights, heuristic, problem, aggregates)
+    weigh = functools.partial(heuristics.weights, heuristic, of.problem, aggregates)
 
     def as_numbers(weights: jax.Array) -> Number:
         return counts.of(weights) if heuristics.is_wide(heuristic) else weights
@@ -228,16 +221,14 @@ def draw(
     return jnp.where(counts.is_zero(total), jnp.int32(-1), block * rated.num_lanes + lane)
 
 
-def rate_all(
-    heuristic: Any, problem: Any, state: Any, variable: jax.Array
-) -> tuple[Rating, tuple[Any, ...]]:
+def rate_all(of: Variables, state: Any, variable: jax.Array) -> tuple[Rating, tuple[Any, ...]]:
     """Returns the ratings of all possibilities that a variable may have, and their aggregates.
 
     Not portable. Ratings are [R]; those beyond the number of possibilities mean nothing.
     """
-    rated = _rated(heuristic, problem, state, variable, True)
-    rating, _ = rated.at(lax.iota(jnp.int32, heuristic.max_possibilities))
-    return rating, tuple(_aggregate(one, rated) for one in heuristic.aggregates)
+    rated = _rated(of, state, variable, True)
+    rating, _ = rated.at(lax.iota(jnp.int32, of.heuristic.max_possibilities))
+    return rating, tuple(_aggregate(one, rated) for one in of.heuristic.aggregates)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -299,9 +290,8 @@ class _Rated:
         return carry if is_all else add(False, num_whole, carry)
 
 
-def _rated(
-    heuristic: Any, problem: Any, state: Any, variable: jax.Array, is_stored: bool
-) -> _Rated:
+def _rated(of: Variables, state: Any, variable: jax.Array, is_stored: bool) -> _Rated:
+    heuristic, problem, *_ = of
     number = heuristics.num_possibilities(heuristic, problem, state, variable)
     lanes, blocks = heuristics.lanes_and_blocks(heuristic)
     rate = functools.partial(heuristic.rate, problem, state, variable)

@@ -341,7 +341,9 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         number = jnp.int32(heuristic.max_possibilities)
         if (count := heuristic.num_possibilities) is not None:
             number = count(problem, state, variable)
-        rating, aggregates = algorithm.rate_all(heuristic, problem, state, variable)
+        rating, aggregates = algorithm.rate_all(
+            _in_fixed_order(heuristic, problem), state, variable
+        )
         weights = heuristic.weight(problem, rating, aggregates)
         rated = heuristics.only_rated(rating, None)
         if rated is None:

@@ -17,7 +17,7 @@ FLOWS = DISTANCES + "0,5,6\n5,0,7\n6,7,0\n"
 def read(tmp_path, content, name="x.csv", kind=None, **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return reading.read(str(path), kind, **options)
+    return reading.read(str(path), reading.Wanted(kind, **options))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,10 @@ def test_the_shape_tells_what_numbers_are(content, kind, expected, tmp_path):
     """In a CSV and in an array of NumPy's alike; `--kind` decides where two would do."""
     table = np.loadtxt(io.StringIO(content), delimiter=",", dtype=int, ndmin=2)
     np.save(tmp_path / "y.npy", table)
-    for found in (read(tmp_path, content, kind=kind), reading.read(f"{tmp_path}/y.npy", kind)):
+    for found in (
+        read(tmp_path, content, kind=kind),
+        reading.read(f"{tmp_path}/y.npy", reading.Wanted(kind)),
+    ):
         assert found.kind == ("qap" if expected == "qap" else "tsp")
         assert (found.metric == "MATRIX") == (expected == "matrix")
         assert (found.coordinates is not None) == (expected == "coordinates")
@@ -108,7 +111,7 @@ def test_columns_by_name_or_number(tmp_path):
     assert found.data[0].tolist() == [[575, 565], [185, 25], [750, 345]]
     assert found.text == "3 cities with coordinates (columns LON and 2)"
     np.save(tmp_path / "x.npy", np.arange(12).reshape(4, 3))
-    found = reading.read(str(tmp_path / "x.npy"), None, ("2", "3"))
+    found = reading.read(str(tmp_path / "x.npy"), reading.Wanted(columns=("2", "3")))
     assert found.data[0].tolist() == [[1, 2], [4, 5], [7, 8], [10, 11]]
     assert read(tmp_path, "id,x,y\n" + IDS, kind="matrix").metric == "MATRIX"
     for columns in (("x", "z"), ("0", "2"), ("2", "4")):
@@ -158,7 +161,7 @@ def test_bad_arrays_are_refused(case, tmp_path):
     array, message = BAD_ARRAYS[case]
     np.save(tmp_path / "x.npy", array, allow_pickle=True)
     with pytest.raises(ValueError, match=message):
-        reading.read(str(tmp_path / "x.npy"), None)
+        reading.read(str(tmp_path / "x.npy"))
 
 
 def test_an_array_that_claims_to_be_huge_is_refused(tmp_path):
@@ -179,7 +182,7 @@ def test_the_diagonal_of_distances_may_be_anything(tmp_path):
     distances = np.ones((3, 3))
     np.fill_diagonal(distances, np.nan)
     np.save(tmp_path / "x.npy", distances)
-    assert reading.read(str(tmp_path / "x.npy"), None).metric == "MATRIX"
+    assert reading.read(str(tmp_path / "x.npy")).metric == "MATRIX"
 
 
 @pytest.mark.parametrize(
@@ -199,12 +202,12 @@ def test_what_does_not_fit_is_refused(name, kind, message, tmp_path):
 def test_standard_input_is_a_table(monkeypatch):
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"0,0\n1,x\n")))
     with pytest.raises(ValueError, match="standard input:2: 'x' is not a number"):
-        reading.read("-", None)
+        reading.read("-")
 
 
 def test_recorded_instances_have_their_best_known_cost(data_dir, tmp_path):
     """Told by their numbers: the same name with others has none."""
-    (found,) = reading.read(str(data_dir / "tsplib" / "eil51.tsp"), None).data
+    (found,) = reading.read(str(data_dir / "tsplib" / "eil51.tsp")).data
     assert (found.best_known, found.is_optimal) == (426, True)
     text = (data_dir / "tsplib" / "eil51.tsp").read_text().replace("37 52", "38 52")
     (found,) = read(tmp_path, text, "eil51.tsp").data
@@ -221,4 +224,4 @@ def test_libraries_of_instances_are_read_by_their_readers(tmp_path):
     assert (found.kind, found.data[0].n) == ("qap", 2)
     text = "TYPE: ATSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX"
     found = read(tmp_path, f"{text}\nEDGE_WEIGHT_SECTION\n9 2\n3 9\nEOF\n", "x.atsp")
-    assert found.data[0].tolist() == [[0, 2], [3, 0]]
+    assert found.data[0].matrix.tolist() == [[0, 2], [3, 0]]

@@ -12,7 +12,6 @@ from jaxopt_search.datasets import (
     QAPInstance,
     TSPInstance,
     distances,
-    load_atsp,
     load_graph,
     load_qaplib,
     load_qaplib_solution,
@@ -158,8 +157,8 @@ def test_what_is_read_is_solved(header, body, expected, tmp_path):
     instance = load_tsplib(write(tmp_path, content))
     assert instance.tour_length([0, 1, 2]) == pytest.approx(expected, rel=1e-15)
     if "FULL_MATRIX" in header:
-        matrix = load_atsp(write(tmp_path, content.replace("TSP", "ATSP", 1)))
-        np.testing.assert_array_equal(matrix, instance.matrix)
+        other = load_tsplib(write(tmp_path, content.replace("TSP", "ATSP", 1)))
+        np.testing.assert_array_equal(other.matrix, instance.matrix)
     cost = js.tsp_from_instance(instance).host.cost(np.arange(3))
     assert cost == pytest.approx(expected, rel=1e-15)
     assert isinstance(cost, float if "." in body else int)
@@ -250,7 +249,7 @@ def test_broken_files_are_refused_with_the_line(case, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (GOOD.replace("TYPE: TSP", "TYPE: ATSP", 1), "2: TYPE 'ATSP'"),
+        (GOOD.replace("TYPE: TSP", "TYPE: SOP", 1), "2: TYPE 'SOP'"),
         (GOOD.replace("EUC_2D", "XRAY1"), "4: EDGE_WEIGHT_TYPE 'XRAY1'"),
         (f"{HEAD}FIXED_EDGES_SECTION\n1 2\n-1\n{NODES}", "5: FIXED_EDGES_SECTION"),
     ],
@@ -269,12 +268,8 @@ def test_large_files_are_refused_before_reading(tmp_path):
         file.truncate(10 * 2**30)
     with pytest.raises(InstanceFormatError, match="10737418240 bytes, expected at most 268435456"):
         load_tsplib(path)
-    with pytest.raises(InstanceFormatError, match="expected at most 10 "):
-        load_tsplib(write(tmp_path, GOOD, "y.tsp"), max_bytes=10)
     with pytest.raises(InstanceFormatError, match="not a regular file"):
         load_tsplib(tmp_path)
-    with pytest.raises(ValueError, match="max_bytes is 10000.*, expected an integer from 1 to"):
-        load_tsplib(path, max_bytes=10**30)
 
 
 @pytest.mark.parametrize("filler", ["7", " "])
@@ -308,18 +303,18 @@ EOF
 """
 
 
-def test_asymmetric_instances_have_a_reader_of_their_own(tmp_path):
+def test_asymmetric_instances(tmp_path):
     """The matrix as it stands, but for the diagonal; other types and sections are refused."""
-    matrix = load_atsp(write(tmp_path, ATSP, "x.atsp"))
+    matrix = load_tsplib(write(tmp_path, ATSP, "x.atsp")).matrix
     assert matrix.dtype == np.int64
     assert matrix.tolist() == [[0, 2, 3], [4, 0, 6], [7, 8, 0]]
     for text, message in (
-        (ATSP.replace("TYPE: ATSP", "TYPE: TSP"), "2: TYPE 'TSP' is not supported, expected ATSP"),
+        (ATSP.replace("TYPE: ATSP", "TYPE: TSP"), "expected a symmetric matrix under TYPE TSP"),
         (ATSP.replace("EOF", "FIXED_EDGES_SECTION\n1 2\n-1"), "FIXED_EDGES_SECTION is not"),
         (ATSP.replace("7 8 9999", "7 8"), "found 8 numbers for FULL_MATRIX of 3 cities"),
     ):
         with pytest.raises(InstanceFormatError, match=message):
-            load_atsp(write(tmp_path, text, "x.atsp"))
+            load_tsplib(write(tmp_path, text, "x.atsp"))
 
 
 TOUR = "TYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1 3\n2\n4\n-1\nEOF\n"
@@ -356,13 +351,15 @@ def test_broken_tours_are_refused(content, message, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"edge_weight_type": "MAX_2D"}, "edge_weight_type is 'MAX_2D'"),
+        (
+            {"edge_weight_type": "MAX_2D", "matrix": np.zeros((2, 2))},
+            "edge_weight_type is 'MAX_2D'",
+        ),
         ({"edge_weight_type": "EXPLICIT"}, "expected matrix"),
         ({"matrix": np.ones((2, 3), np.int64)}, r"matrix has shape \(2, 3\)"),
-        ({"matrix": np.array([[0, 1], [2, 0]])}, "not symmetric"),
         ({"matrix": np.ones((2, 2), np.int64)}, "nonzero diagonal"),
-        ({"matrix": np.array([[0, np.inf], [np.inf, 0]])}, "infinity"),
-        ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates contains nan"),
+        ({"matrix": np.array([[0, np.inf], [np.inf, 0]])}, "holds inf"),
+        ({"coordinates": np.array([[0.0, np.nan]])}, "coordinates holds nan"),
     ],
 )
 def test_instances_check_their_arrays(fields, message):

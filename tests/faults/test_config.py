@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec as P
 from probes import annealing, assert_same, line, small_tsp, walk
+from queens import repair
 from ways import wide_types
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.searches.queens_repair import repair
 
 OPTIONS = {"num_searches": 2, "max_steps": 7, "check_every": 5}
 XY = np.random.default_rng(0).random((7, 2))

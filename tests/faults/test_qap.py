@@ -1,7 +1,5 @@
 """What bad, odd and tiny QAP instances get."""
 
-import itertools
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -46,12 +44,13 @@ def test_bad_matrix_is_refused(matrix, kind, text, name):
         (FLOW * (2**31 - 1) + 1, DISTANCE, "beyond int32 (2147483647); use dtype='float32'"),
         (FLOW * 2**54 + 1, DISTANCE * 2**54 + 1, "beyond int32"),
         (FLOW, DISTANCE[:3, :3], "distance has shape (3, 3), expected (4, 4) as flow has"),
-        (FLOW / 3, DISTANCE * 1e307, "entries of distance reach 4e+307, expected 0 to"),
-        (FLOW * 1e155, DISTANCE * 1.5e155, "products of flow and distance reach inf, expected"),
+        (FLOW / 3, DISTANCE * 1e307, "entries of distance reach 4e+307, expected 9.86"),
+        (FLOW * 1e-200, DISTANCE, "for float32; multiply by a constant"),
+        (FLOW * 1e25, DISTANCE * 1e25, "products of flow and distance reach"),
     ],
 )
 def test_pairs_of_matrices_that_do_not_go_together(flow, distance, text):
-    """Of different sizes, or with products that int32 or float64 cannot hold."""
+    """Of different sizes, or with products that int32 or float32 cannot hold."""
     with refuses(ValueError, text):
         qap(flow, distance)
 
@@ -110,53 +109,3 @@ def test_tiny_instances(flow, distance, fun):
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
     assert sorted(result.x.tolist()) == list(range(len(flow)))
     assert result.nit == (0 if len(flow) == 1 else 50)
-
-
-A, B = np.random.default_rng(0).random((2, 6, 6))
-
-
-@pytest.mark.parametrize(("flow", "distance"), [(A, B), (A + A.T, B + B.T)], ids=["", "symmetric"])
-def test_scale_changes_no_bit_of_a_search(flow, distance):
-    """Tiny and huge matrices are searched as the same ones of ordinary size, 1e-300 to 1e300."""
-
-    def result(f, d):
-        problem = qap(flow * f, distance * d)
-        search = js.simulated_annealing(js.DeltaSwap(), 0.3 * (f * d / problem.host.unit))
-        return js.solve(problem, search, 0, max_steps=40, num_searches=8)
-
-    expected = result(1.0, 1.0)
-    assert "units" not in expected.message and expected.history[-1].acceptance > 0
-    for f, d in ((-996, 0), (-996, 900), (-126, 0), (-500, -400), (400, 500), (0, 130)):
-        found = result(2.0**f, 2.0**d)
-        np.testing.assert_array_equal(found.solutions, expected.solutions)
-        np.testing.assert_array_equal(found.costs, expected.costs * 2.0 ** np.float64(f + d))
-        assert found.fun == expected.fun * 2.0 ** (f + d)
-        assert "units of 2**" in found.message
-
-
-@pytest.mark.parametrize(
-    ("of_flow", "fixed", "unit"),
-    [
-        (0.0, None, 1.0),
-        (1e3, [[1, 2]], 2.0**-900),
-    ],
-    ids=["distance", "both, fixed, tiny"],
-)
-def test_what_all_assignments_share_drowns_no_difference(of_flow, fixed, unit):
-    """Entries of 1e6 with differences of about 1 are solved like the differences."""
-    off, on = 1 - np.eye(6), np.eye(6)
-    flow = A + of_flow * off + of_flow / 8 * on
-    problem = qap(flow * unit, B + 1e6 * off, partial_match=fixed)
-    own = [
-        (A * B[np.ix_(p, p)]).sum()
-        for p in itertools.permutations(range(6))
-        if fixed is None or p[1] == 2
-    ]
-    search = js.simulated_annealing(js.DeltaSwap(), 0.1 * (unit / problem.host.unit))
-    result = js.solve(problem, search, 0, max_steps=500, num_searches=8)
-    found = (A * B[np.ix_(result.x, result.x)]).sum()
-    assert found == pytest.approx(min(own), rel=1e-5)
-    for p in (result.x, np.array([5, 2, 1, 0, 4, 3])):
-        in_full = problem.host.in_full(float(problem.device_cost(jnp.asarray(p))))
-        assert in_full == pytest.approx(problem.host.cost(p), rel=1e-12)
-    np.testing.assert_allclose(result.costs / unit, result.fun / unit, rtol=0, atol=9)

@@ -72,7 +72,7 @@ def test_two_by_two_is_two_cities(data, options, fun):
         (
             js.tsp(MATRIX_OF_FOUR),
             {"metric": "MATRIX"},
-            "metric is 'MATRIX' with a TSP, expected None",
+            "metric is given with a TSP, expected None",
         ),
         (PLACES[None], {"metric": "EUC_2D"}, "metric is 'EUC_2D', expected None for several"),
     ],

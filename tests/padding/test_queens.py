@@ -6,14 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from probes import refuses
-from queens import permutations, slow_count
+from queens import permutations, repair, slow_count
 from ways import KERNEL
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.queens import symmetry
-from jaxopt_search.searches.queens_repair import repair
 
 
 def own(problem, queens):

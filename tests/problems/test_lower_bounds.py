@@ -67,7 +67,7 @@ def test_bounds_that_are_reached():
     assert lower_bounds.of_assignments(ones, 2 * ones) == 50
 
 
-@pytest.mark.parametrize("unit", [1, 1e-20, 1e20])
+@pytest.mark.parametrize("unit", [1, 1e-6, 1e6])
 def test_problems_count_in_full(unit):
     """Whatever the device counts in, from a matrix or coordinates, padded or not."""
     xy = unit * np.array([[0, 0], [4, 0], [4, 3], [0, 3]])

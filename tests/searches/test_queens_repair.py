@@ -3,11 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from queens import assert_valid, attacks, permutations, slow_count
+from queens import assert_valid, attacks, permutations, repair, slow_count
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.searches.queens_repair import repair
 
 
 def repaired(n, key=0, start=None, **options):

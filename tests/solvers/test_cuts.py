@@ -46,6 +46,9 @@ def test_density_says_what_searches(density, name):
     assert result.fun <= x @ matrix @ x
 
 
-def test_a_problem_is_taken_as_it_is():
-    problem = js.qubo([[-1, 2, 0], [0, -1, 2], [0, 0, -1]], offset=5)
-    assert js.solve_qubo(problem, max_steps=50).fun == 3
+@pytest.mark.parametrize("unit", [1, 0.25])
+def test_a_problem_is_taken_as_it_is(unit):
+    """With its constant, which is part of all costs."""
+    matrix = unit * np.array([[-1, 2, 0], [0, -1, 2], [0, 0, -1]])
+    result = js.solve_qubo(js.qubo(matrix, offset=5), max_steps=50)
+    assert result.fun == result.costs.min() == 5 - 2 * unit

@@ -183,7 +183,7 @@ def test_forbidden_edges_are_avoided():
         distances[i, (i + 1) % 8] = distances[(i + 1) % 8, i] = 10
     result = js.solve_tsp(distances, forbidden="inf", **QUICK | {"max_steps": 2000})
     assert result.feasible and result.fun == 80
-    with pytest.raises(ValueError, match="forbidden is 'inf' with a TSPInstance, expected None"):
+    with pytest.raises(ValueError, match="forbidden is given with a TSPInstance, expected None"):
         js.solve_tsp(GRID, forbidden="inf")
     with pytest.raises(ValueError, match="forbidden 'inf' with metric 'GEO'"):
         js.solve_tsp(POINTS, metric="GEO", forbidden="inf")

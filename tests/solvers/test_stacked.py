@@ -101,7 +101,7 @@ def test_tiny_assignments_are_optimal(monkeypatch):
 
 def of_tours():
     recipe = tsp_recipe(True, "cpu", 40)._replace(num_searches=4, num_candidates=5)
-    return stacked.Tours(recipe, 16), stacked.cities_of(cities(12, 7), np.ones(2), 16)
+    return stacked.Tours(recipe, 16), stacked.cities_of(cities(12, 7), 16)
 
 
 def of_assignments():
@@ -142,7 +142,6 @@ def test_qaps_are_maximized():
 def test_one_fractional_instance_makes_all_so():
     """All stand in arrays of one dtype; costs are those of the matrices as given."""
     flows, distances = matrices(5, 6, 3)
-    flows[0], distances[0] = flows[0] + 30_000, distances[0] + 30_000
     flows[1] = flows[1] * 0.3
     result = solve_qap(flows, distances, max_steps=60)
     assert result.fun.dtype == np.float64
@@ -209,11 +208,8 @@ def test_copies_of_cities_make_no_tour_longer():
 
 
 def test_scale_changes_no_bit_of_a_search(capsys):
-    """Each instance is counted in a unit of its own, so that tiny and huge ones are searched.
-
-    Progress shows the mean.
-    """
-    scales, points = np.array([2.0**-996, 2.0**900, 2.0**-63]), np.stack(cities(13, 13, 13))
+    """Each instance has temperatures of its own. Progress shows the mean."""
+    scales, points = np.array([2.0**-20, 2.0**20, 1.0]), np.stack(cities(13, 13, 13))
     expected = solve_tsp(points)
     result = solve_tsp(points * scales[:, None, None], show_progress=True)
     np.testing.assert_array_equal(result.x, expected.x)
@@ -225,9 +221,9 @@ def test_scale_changes_no_bit_of_a_search(capsys):
 
 def test_a_few_cities():
     """Up to three cities all tours are the same, and they are measured rightly."""
-    points = np.array([[[0, 0], [3, 0], [3, 4]], [[0, 0], [1e-300, 0], [0, 0]]])
+    points = np.array([[[0, 0], [3, 0], [3, 4]], [[0, 0], [1e-9, 0], [0, 0]]])
     result = solve_tsp([*points, *cities(12)], max_steps=2)
-    np.testing.assert_allclose(result.fun[:2], [12, 2e-300])
+    np.testing.assert_allclose(result.fun[:2], [12, 2e-9])
 
 
 def test_any_number_of_instances_shares_programs(compiled, monkeypatch):
@@ -328,7 +324,7 @@ def test_bad_lists_of_qaps_are_refused(arguments, options, text):
         ([[[0, 1], [2]]], "coords[1] is a ragged list, expected an array"),
         ([TEN[0], [["a", "b"]]], "coords[2] has dtype <U1, expected integers or floats"),
         ([[[0, 1], [np.nan, 1]]], "coords[1][1,0] is NaN, expected a finite number"),
-        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected 0 to"),
+        ([[[0, 0], [0, 1e308]]], "distances of coords[1] reach 1e+308, expected 9.09495e-13 to"),
     ],
 )
 def test_bad_lists_of_tsps_are_refused(bad, text):
@@ -346,7 +342,7 @@ def test_bad_lists_of_tsps_are_refused(bad, text):
         ([], {}, r"has shape \([0-9]*,.*\), expected \(n, n\)"),
         (np.zeros((0, 5, 2)), {}, r"coords has shape \(0, 5, 2\), expected \(B, n, 2\)"),
         (np.where(np.arange(2) == 1, np.nan, TEN), {}, r"coords\[0,0,1\] is NaN"),
-        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "float64 sums"),
+        (np.full((2, 5, 2), [0, 4e307]) * np.arange(5)[:, None], {}, "multiply by a constant"),
         (TEN, {"target": 1}, "target is 1, expected None"),
         (TEN, {"num_searches": 0}, "num_searches is 0"),
     ],

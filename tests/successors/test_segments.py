@@ -49,7 +49,8 @@ def test_a_draw_is_exact_at_every_boundary(ratings):
     @jax.jit
     def draw_all(variables, upper, lower):
         def one(variable, *words):
-            return algorithm.draw(heuristic, parts.ALONE, state, variable, words, ratings)
+            of = algorithm.Variables(heuristic, parts.ALONE, 0, "fixed", ratings)
+            return algorithm.draw(of, state, variable, words)
 
         return jax.vmap(one)(variables, upper, lower)
 

@@ -16,16 +16,14 @@ import numpy as np
 
 from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, real_array
+from jaxopt_search.checks import MAX_INT32, real_array
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import matrix_input
-from jaxopt_search.problems.bounds import largest_of
+from jaxopt_search.problems.bounds import MAX_FLOAT32, largest_of
 from jaxopt_search.problems.finite.vector import FiniteProblem, check_vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
-
-_FLOAT32 = np.finfo(np.float32)
 
 
 class Slacks(NamedTuple):
@@ -129,12 +127,7 @@ class GeneralizedAssignment(FiniteProblem):
         return jnp.where(a == b, jnp.zeros_like(change), change)
 
     def assigned(
-        self,
-        solution: Any,
-        tally: Slacks,
-        variable: jax.Array,
-        value: jax.Array,
-        where: jax.Array,
+        self, solution: Any, tally: Slacks, variable: jax.Array, value: jax.Array, where: jax.Array
     ) -> Slacks:
         """Returns the slacks after a job went to an agent, if `where` holds; O(1), portable."""
         own = load(solution, variable)
@@ -223,8 +216,6 @@ def generalized_assignment(
       >>> result.fun, result.x.tolist()
       (7, [0, 0, 1])
     """
-    check_option("dtype", dtype, (None, "int32", "float32"))
-    check_best_known(best_known)
     costs, loads = _matrix(costs, "costs"), _matrix(loads, "loads")
     capacities = real_array(capacities, "capacities")
     if loads.shape != costs.shape:
@@ -251,7 +242,7 @@ def generalized_assignment(
     overload = int(loads.max(axis=0).sum())
     most = max(-low, high + fixed + penalty * overload)
     change = high - low + fixed + penalty * overload
-    limit = MAX_INT32 if is_exact else float(_FLOAT32.max) / 8
+    limit = MAX_INT32 if is_exact else MAX_FLOAT32 / 8
     if max(most, change, largest) >= limit:
         hint = "; use dtype='float32' for inexact costs" if is_exact else "; multiply by a constant"
         raise ValueError(
@@ -259,11 +250,11 @@ def generalized_assignment(
             f" reach {max(most, change):.6g}, expected below {limit:.6g}{hint}"
         )
     refuse_orphans()
-    cost = functools.partial(_cost_on_host, costs, loads, capacities, (fixed, penalty))
+    exact = _Exact(costs, loads, capacities, fixed, penalty)
     host = Original(
-        cost=cost,
+        cost=exact.cost,
         check=functools.partial(check_vector, np.full(n, m, np.int32)),
-        remaining=functools.partial(_remaining, loads, capacities),
+        remaining=exact.remaining,
         max_feasible=high if is_exact else high + (fixed - (high - low)) / 2,
         best_known=best_known,
     )
@@ -303,25 +294,27 @@ def _total(values: np.ndarray, is_exact: bool) -> int | float:
     return sum(map(int, values)) if is_exact else values.sum().item()
 
 
-def _overload(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> int:
-    job = np.arange(loads.shape[1])
-    used = np.bincount(solution, loads[solution, job], len(capacities)).astype(np.int64)
-    return int(np.maximum(used - capacities, 0).sum())
+class _Exact(NamedTuple):
+    """Costs of solutions on the host: matrices [m, n], capacities [m], and what overload costs."""
 
+    costs: np.ndarray
+    loads: np.ndarray
+    capacities: np.ndarray
+    fixed: Any
+    penalty: Any
 
-def _remaining(loads: np.ndarray, capacities: np.ndarray, solution: np.ndarray) -> str:
-    overload = _overload(loads, capacities, np.asarray(solution))
-    return f"an overload of {overload} remains" if overload else ""
+    def cost(self, solution: np.ndarray) -> int | float:
+        """Returns the cost in full, penalties included."""
+        overload = self._overload(solution)
+        total = self.costs[solution, np.arange(len(solution))].sum().item()
+        return total + (self.fixed + self.penalty * overload if overload else 0)
 
+    def remaining(self, solution: np.ndarray) -> str:
+        """Says why a solution is not feasible; "" if it is."""
+        overload = self._overload(solution)
+        return f"an overload of {overload} remains" if overload else ""
 
-def _cost_on_host(
-    costs: np.ndarray,
-    loads: np.ndarray,
-    capacities: np.ndarray,
-    penalties: tuple[Any, Any],
-    solution: np.ndarray,
-) -> int | float:
-    solution, (fixed, penalty) = np.asarray(solution), penalties
-    overload = _overload(loads, capacities, solution)
-    total = costs[solution, np.arange(costs.shape[1])].sum().item()
-    return total + (fixed + penalty * overload if overload else 0)
+    def _overload(self, solution: np.ndarray) -> int:
+        loads = self.loads[solution, np.arange(len(solution))]
+        used = np.bincount(solution, loads, len(self.capacities)).astype(np.int64)
+        return int(np.maximum(used - self.capacities, 0).sum())

@@ -20,17 +20,10 @@ from jax import lax
 
 from jaxopt_search.backends import floats, loops, memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import (
-    check_best_known,
-    check_count,
-    check_number,
-    check_option,
-    plain_array,
-    real_array,
-)
+from jaxopt_search.checks import check_count, check_number, check_option, plain_array, real_array
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
-from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
@@ -41,12 +34,7 @@ from jaxopt_search.problems.finite.vector import (
     quadratic_of,
 )
 from jaxopt_search.problems.host import SAME, Original, Units
-from jaxopt_search.problems.matrix_input import (
-    DType,
-    has_exact_costs,
-    integer_pairs,
-    refuse_first,
-)
+from jaxopt_search.problems.matrix_input import DType, has_exact_costs, integer_pairs, refuse_first
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
 
@@ -144,8 +132,16 @@ class Sparse:
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """Like `Dense.sums`; neighbors are added one after the other, always in the same order."""
-        variable = lax.iota(jnp.int32, solution.shape[0])
+        """Like `Dense.sums`."""
+        return self._product(solution.astype(self.values.dtype), below)
+
+    def weighted(self, values: jax.Array) -> jax.Array:
+        """Like `Dense.weighted`."""
+        return self._product(values, below=False)
+
+    def _product(self, factors: jax.Array, below: bool) -> jax.Array:
+        """Returns the couplings times a vector; each row is added up in the order of its list."""
+        variable = lax.iota(jnp.int32, factors.shape[0])
         start, end = self.lists.starts[:-1], self.lists.starts[1:]
 
         def add(k: jax.Array, sums: jax.Array) -> jax.Array:
@@ -154,23 +150,10 @@ class Sparse:
             neighbor = load(self.lists.neighbors, at, counts)
             if below:
                 counts = counts & (neighbor < variable)
-            counts = counts & (load(solution, neighbor, counts) == 1)
-            value = load(self.values, at, counts)
-            return sums + jnp.where(counts, value, jnp.zeros_like(value))
+            term = load(self.values, at, counts) * load(factors, neighbor, counts)
+            return sums + jnp.where(counts, term, jnp.zeros_like(term))
 
-        none = jnp.zeros(solution.shape, self.values.dtype)
-        return loops.fori_loop(0, self.lists.max_degree, add, none)
-
-    def weighted(self, values: jax.Array) -> jax.Array:
-        """Like `Dense.weighted`."""
-        start, end = self.lists.starts[:-1], self.lists.starts[1:]
-
-        def add(k: jax.Array, sums: jax.Array) -> jax.Array:
-            at = start + k
-            neighbor, value = load(self.lists.neighbors, at, at < end), load(self.values, at)
-            return sums + jnp.where(at < end, value * load(values, neighbor, at < end), 0)
-
-        return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(values))
+        return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(factors))
 
     def sum_of_squares(self) -> jax.Array:
         """Like `Dense.sum_of_squares`."""
@@ -291,12 +274,7 @@ class QUBO(FiniteProblem):
         return jnp.where(a == b, jnp.zeros_like(change), change)
 
     def assigned(
-        self,
-        solution: Any,
-        tally: Fields,
-        variable: jax.Array,
-        value: jax.Array,
-        where: jax.Array,
+        self, solution: Any, tally: Fields, variable: jax.Array, value: jax.Array, where: jax.Array
     ) -> Fields:
         """Returns the fields after an assignment, if `where` holds; O(degree), portable."""
         step = _step(load(solution, variable), value, self.linear.dtype)
@@ -334,10 +312,9 @@ def qubo(
     """Returns the QUBO that minimizes `x @ Q @ x` over vectors x of zeros and ones.
 
     Q may be asymmetric: `Q[i, j] + Q[j, i]` is what counts. Its diagonal holds the linear terms.
-    Integers, and floats that are all integral, make an exact integer instance. Floats are of any
-    size: where float32 could not hold their sums, the device counts in a power of two,
-    `problem.host.unit`; temperatures are then in this unit. Integers that are too large are
-    counted in a common divisor in the same way. Costs and targets are always in full.
+    Integers, and floats that are all integral, make an exact integer instance. Integers that
+    are too large are counted in a common divisor, `problem.host.unit`; temperatures are then in
+    this unit. Costs and targets are always in full.
 
     To maximize, negate the matrix.
 
@@ -423,16 +400,14 @@ def max_cut(
     if own.size:
         raise ValueError(f"weights have a loop at vertex {own[0]}, expected none")
     if edges is None:
-        (*upper, above), (*lower, below) = (
-            merged_pairs(n, rows[side], columns[side], values[side])
-            for side in (rows < columns, rows > columns)
-        )
         # Symmetric but for rounding noise.
-        is_same = all(map(np.array_equal, upper, lower))
-        if not is_same or (np.abs(above - below) > 1e-6 * np.abs(above)).any():
+        is_exact = values.dtype.kind == "i"
+        noise = 0 if is_exact else 1e-6 * np.abs(values).max(initial=0)
+        *_, apart = merged_pairs(n, rows, columns, np.where(rows < columns, values, -values))
+        if (np.abs(apart) > noise).any():
             raise ValueError("weights are asymmetric, expected a symmetric matrix")
-        (first, second), is_exact = upper, above.dtype.kind == "i"
-        sums = above if is_exact else above / 2 + below / 2
+        first, second, sums = merged_pairs(n, rows, columns, values)
+        sums = sums // 2 if is_exact else sums / 2
     else:
         pairs = np.minimum(rows, columns) * n + np.maximum(rows, columns)
         pairs, counts = np.unique(pairs, return_counts=True)
@@ -456,10 +431,9 @@ class Terms(NamedTuple):
     second: np.ndarray
     values: np.ndarray
 
-    def over(self, unit: int | float) -> "Terms":
-        """Returns the terms in multiples of `unit`: for integers, a common divisor."""
-        divide = np.floor_divide if self.linear.dtype.kind == "i" else np.divide
-        return self._replace(linear=divide(self.linear, unit), values=divide(self.values, unit))
+    def over(self, unit: int) -> "Terms":
+        """Returns the terms, integers, in multiples of a common divisor."""
+        return self._replace(linear=self.linear // unit, values=self.values // unit)
 
 
 def _entries_of(
@@ -474,7 +448,6 @@ def _entries_of(
       number: n, or None.
       names: of these three arguments.
     """
-    check_option("dtype", dtype, (None, "int32", "float32"))
     name, entries_name, number_name = names
     if entries is None and number is not None:
         raise ValueError(f"{number_name} is {number!r} without {entries_name}, expected None")
@@ -510,19 +483,14 @@ def _entries_of(
             raise bounds.beyond_int32(f"{name} holds {largest}")
         kind = np.int64
     else:
-        most = float(np.finfo(np.float64).max) / (8 * max(array.size, 1))
-        bounds.check_float64(largest, most, f"numbers in {name}", f"sums over {array.size} entries")
+        most = bounds.MAX_FLOAT32 / (8 * max(array.size, 1))
+        bounds.check_floats(largest, most, f"numbers in {name}")
     return n, rows.astype(np.int64), columns.astype(np.int64), array.astype(kind)
 
 
 def _build(
-    terms: Terms,
-    name: str,
-    best_known: float | None,
-    storage: Storage,
-    offset: Any = 0,
+    terms: Terms, name: str, best_known: float | None, storage: Storage, offset: Any = 0
 ) -> QUBO:
-    check_best_known(best_known)
     check_option("storage", storage, ("auto", "dense", "sparse"))
     n, num_pairs = terms.linear.size, terms.values.size
     is_dense = storage == "dense"
@@ -530,22 +498,16 @@ def _build(
         is_dense = num_pairs >= _SPARSE_BELOW * n * (n - 1) / 2 and 4 * n * n <= bounds.MAX_BYTES
     size = 4 * n * n if is_dense else 16 * (n + num_pairs)
     bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
+    counted, unit, dtype = terms, 1, jnp.float32
     if terms.linear.dtype.kind == "i":
-        counted, counted_in, found = terms, 1, bounds.qubo_bounds(*terms)
+        found, dtype = bounds.qubo_bounds(*terms), jnp.int32
         if not found.fit:
-            counted_in = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
-            counted = terms.over(counted_in)
+            unit = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
+            counted = terms.over(unit)
             if not bounds.qubo_bounds(*counted).fit:
                 raise found.refusal(f"{name} gives", "moves")
-        cost, note = functools.partial(_cost_on_host, counted, counted_in, offset), ""
-        dtype = jnp.int32
-    else:
-        sizes = np.abs(np.concatenate([terms.linear, terms.values]))
-        counted_in = bounds.float_unit(sizes.max().item(), sizes.sum().item() * 8)
-        cost, note = functools.partial(_cost_on_host, terms, 1, offset), unit_note(counted_in)
-        counted, dtype = terms.over(counted_in), jnp.float32
     refuse_orphans()
-    is_whole = isinstance(offset, int) and isinstance(counted_in, int) and not offset % counted_in
+    is_whole = isinstance(offset, int) and not offset % unit
     linear, first, second, values = counted
     values = values.astype(np.dtype(dtype))
     if is_dense:
@@ -557,12 +519,11 @@ def _build(
         couplings = Sparse(lists, jnp.asarray(of_neighbors))
     sizes = np.full(n, 2, np.int32)
     host = Original(
-        cost=cost,
+        cost=functools.partial(_cost_on_host, counted, unit, offset),
         check=functools.partial(check_vector, sizes),
-        unit=counted_in,
-        offset=offset // counted_in if is_whole else offset / counted_in,
+        unit=unit,
+        offset=offset // unit if is_whole else offset / unit,
         best_known=best_known,
-        note=note,
     )
     return QUBO(
         linear=jnp.asarray(linear, dtype),

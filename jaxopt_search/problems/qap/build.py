@@ -13,17 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import (
-    check_best_known,
-    check_option,
-    check_permutation,
-    plain_array,
-    real_array,
-)
+from jaxopt_search.checks import check_permutation, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
-from jaxopt_search.problems.bounds import largest_of, unit_note
 from jaxopt_search.problems.host import ON_DEVICE, Original
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -60,10 +53,8 @@ def qap(
     A linear term adds `linear[i, p[i]]` over all i: what facility i costs at a location by itself.
     Then solutions on the device have twice the length, with a fixed facility for each location.
 
-    Floats are of any size. Where float32 could not hold their products, the device counts in a
-    power of two, `problem.host.unit`; temperatures are then in this unit. Where the entries of a
-    matrix are nearly all the same, the number that they share is left out on the device: it changes
-    all costs by the same amount. Costs and targets are always in full.
+    Costs and targets are always in full. A large number that all entries share changes all costs
+    alike: take it off, as float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, one matrix or both may be traced: integers become int32 and floats
     float32 as they are, with costs that must fit, and only shapes and dtypes are checked. Such an
@@ -90,12 +81,10 @@ def qap(
       >>> int(problem.cost(jnp.array([1, 0, 2])))
       222
     """
-    check_option("dtype", dtype, (None, "int32", "float32"))
-    check_best_known(best_known)
     if matrix_input.is_traced(flow, distance):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
         given = {"linear": linear, "partial_match": partial_match, "best_known": best_known}
-        matrix_input.refuse_options_if_traced(**given)
+        matrix_input.refuse_options("a traced array", **given)
         return _traced_qap(flow, distance, symmetric, dtype)
     flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
     check_square(flow, "flow")
@@ -124,7 +113,7 @@ def qap(
 
 
 def _with_linear(
-    flow: np.ndarray, distance: np.ndarray, linear: np.ndarray | None
+    flow: np.ndarray, distance: np.ndarray, linear: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns matrices of which a fixed facility at each location makes the linear term.
 
@@ -198,9 +187,7 @@ def as_qap(
         refused = {"distance": distance, "linear": linear}
         if isinstance(data, QAP):
             refused |= {"partial_match": partial_match, "dtype": dtype}
-        for name, value in refused.items():
-            if value is not None:
-                raise ValueError(f"{name} is given with a {type(data).__name__}, expected None")
+        matrix_input.refuse_options(f"a {type(data).__name__}", **refused)
         problem = data if isinstance(data, QAP) else qap_from_instance(data, dtype=dtype)
         return problem if partial_match is None else with_fixed(problem, partial_match)
     if distance is None:
@@ -270,27 +257,19 @@ def _as_integers(flow: Any) -> Any:
     return plain_array(flow, "flow").astype(np.int8)
 
 
-def _integer_qap(
-    flow: np.ndarray,
-    distance: np.ndarray,
-    linear: np.ndarray | None = None,
-    *,
-    best_known: float | None,
-) -> QAP:
+def _integer_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     """Returns an exact instance, counted in multiples of a common divisor if necessary."""
-    flow, distance = flow.astype(np.int64), distance.astype(np.int64)
-    linear = None if linear is None else linear.astype(np.int64)
-    whole = _with_linear(flow, distance, linear)
-    exact = QAPInstance(name="", flow=whole[0], distance=whole[1])
-    unit = 1
-    found = bounds.qap_bounds(flow, distance, linear)
+    matrices = tuple(matrix.astype(np.int64) for matrix in matrices)
+    given = _with_linear(*matrices)
+    exact, unit = QAPInstance(name="", flow=given[0], distance=given[1]), 1
+    found = bounds.qap_bounds(*matrices)
     if not found.fit:
-        divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in (flow, distance)]
-        product = math.prod(divisors)
-        if linear is None or not (linear % product).any():
-            flow, distance, unit = flow // divisors[0], distance // divisors[1], product
-            linear = None if linear is None else linear // product
-            found = bounds.qap_bounds(flow, distance, linear)
+        divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in matrices[:2]]
+        divisors.append(math.prod(divisors))
+        if not any((linear % divisors[2]).any() for linear in matrices[2:]):
+            unit = divisors[2]
+            matrices = tuple(map(np.floor_divide, matrices, divisors))
+            found = bounds.qap_bounds(*matrices)
     if not found.fit:
         raise found.refusal("flow and distance give", "swaps")
     host = Original(
@@ -300,53 +279,23 @@ def _integer_qap(
         offset=found.offset,
         best_known=best_known,
     )
-    return _on_device(*_with_linear(flow, distance, linear), found.offset, jnp.int32, host)
+    return _on_device(*_with_linear(*matrices), found.offset, jnp.int32, host)
 
 
 def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
     """Returns an instance of float32 matrices."""
-    flow, distance, *linear = (matrix.astype(np.float64) for matrix in matrices)
-    given = _with_linear(flow, distance, linear[0] if linear else None)
+    given, note = _with_linear(*(matrix.astype(np.float64) for matrix in matrices)), ""
     bounds.check_qap_floats(*given)
-    (shared, own), note = _split(given), ""
-    if not _is_symmetric(*given) and all(map(_is_nearly_symmetric, own, shared)):
+    if not _is_symmetric(*given) and all(map(is_nearly_symmetric, given)):
         given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
-        shared, own = _split(given)
         note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
-    bounds.check_qap_floats(*own)
-    units = bounds.qap_units(*own)
-    own = [matrix / unit for matrix, unit in zip(own, units, strict=True)]
-    counted = [matrix / unit for matrix, unit in zip(given, units, strict=True)]
-    (a, x), (b, y) = (
-        (off / unit, on / unit) for (off, on), unit in zip(shared, units, strict=True)
-    )
-    n, unit = len(given[0]), units[0] * units[1]
-    on = [matrix.trace().item() for matrix in own]
-    off = [matrix.sum().item() - trace for matrix, trace in zip(own, on, strict=True)]
-    # What every assignment costs by the numbers that entries share.
-    offset = b * off[0] + a * off[1] + n * (n - 1) * a * b
-    offset += y * on[0] + x * on[1] + n * x * y
     host = Original(
-        cost=functools.partial(_float_cost, *counted, unit),
-        check=functools.partial(permutation.check, n),
-        unit=unit,
-        offset=offset,
+        cost=functools.partial(_float_cost, *given),
+        check=functools.partial(permutation.check, len(given[0])),
         best_known=best_known,
-        note="; ".join(filter(None, (note, unit_note(unit)))),
+        note=note,
     )
-    return _on_device(own[0], own[1], 0, jnp.float32, host)
-
-
-def _split(matrices: tuple[np.ndarray, ...]) -> tuple[list[tuple[float, float]], list[np.ndarray]]:
-    """Returns the numbers shared by the entries of each matrix, and the matrices without them."""
-    shared = [bounds.shared_entries(matrix) for matrix in matrices]
-    pairs = zip(matrices, shared, strict=True)
-    return shared, [bounds.without_entries(matrix, *part) for matrix, part in pairs]
-
-
-def _is_nearly_symmetric(own: np.ndarray, shared: tuple[float, float]) -> bool:
-    """Returns whether it is; if anything was taken off, as exact as its largest entry."""
-    return is_nearly_symmetric(own, largest_of(own) if any(shared) else 0.0)
+    return _on_device(given[0], given[1], 0, jnp.float32, host)
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
@@ -393,10 +342,8 @@ def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
     return all(np.array_equal(matrix, matrix.T) for matrix in (flow, distance))
 
 
-def _float_cost(
-    flow: np.ndarray, distance: np.ndarray, unit: float, assignment: np.ndarray
-) -> float:
-    return (flow * distance[np.ix_(assignment, assignment)]).sum().item() * unit
+def _float_cost(flow: np.ndarray, distance: np.ndarray, assignment: np.ndarray) -> float:
+    return (flow * distance[np.ix_(assignment, assignment)]).sum().item()
 
 
 def with_fixed(problem: QAP, partial_match: Any) -> QAP:

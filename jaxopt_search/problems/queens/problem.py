@@ -109,12 +109,9 @@ def nqueens(n: int, evaluation: str = "histogram", **options: int | None) -> NQu
     """
     n = check_count("n", n, 1, MAX_QUEENS)
     count = scheme(evaluation, n, **options)
-    return NQueens(capacity=n, evaluation=evaluation, count=count, host=_host(n))
-
-
-def _host(n: int) -> Original:
     # No best known cost: a gap to 0 tells nothing.
-    return Original(cost=count_on_host, check=functools.partial(_check_placement, n))
+    host = Original(cost=count_on_host, check=functools.partial(_check_placement, n))
+    return NQueens(capacity=n, evaluation=evaluation, count=count, host=host)
 
 
 def _check_placement(n: int, queens: Any, name: str) -> np.ndarray:

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
-from jaxopt_search.checks import MAX_INT32, check_best_known, check_option, plain_array, real_array
+from jaxopt_search.checks import MAX_INT32, check_option, plain_array, real_array
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
-from jaxopt_search.problems.bounds import largest_of, unit_note
+from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.tsp import construction, traced
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP, Ends
@@ -29,8 +29,6 @@ METRICS = (None, "MATRIX", "EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS)
 
 _HALF_THE_EQUATOR = 20_038  # kilometers of TSPLIB's GEO, plus 1
 _MATRIX_CITIES_ON_CPU = 1500  # a matrix of 9 MB; below, reading it beats computing distances
-_ROWS = 128  # of a matrix, computed at once
-_FAR = 2048.0  # times as far as the next one is a city at most, for float32 to tell tours apart
 
 
 def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TSP:
@@ -73,10 +71,8 @@ def as_tsp(
     """
     check_option("metric", metric, METRICS)
     if isinstance(data, TSP | TSPInstance):
-        for name, value in (("metric", metric), ("dtype", dtype), ("forbidden", forbidden)):
-            if value is not None:
-                kind = type(data).__name__
-                raise ValueError(f"{name} is {value!r} with a {kind}, expected None")
+        given = {"metric": metric, "dtype": dtype, "forbidden": forbidden}
+        matrix_input.refuse_options(f"a {type(data).__name__}", **given)
         return data if isinstance(data, TSP) else tsp_from_instance(data)
     if isinstance(data, str):
         raise TypeError(f"data is {data!r}, expected an instance, such as datasets.load finds")
@@ -115,11 +111,8 @@ def tsp(
     ignored. Asymmetric distances are allowed; an asymmetry of float distances within a relative
     1e-6 is taken for rounding noise and averaged out.
 
-    Float distances are of any size. Where float32 could not hold them or their squares (the largest
-    is below 1e-12 or above 1e16 or so), the device counts in a power of two, `problem.host.unit`;
-    temperatures are then in this unit. Where most of each distance is a cost of leaving one city
-    and of coming to the other, these costs, which all tours share, are left out on the device.
-    Costs and targets are always in full.
+    Costs and targets are always in full. A large number that all distances share changes all tours
+    alike: take it off, as float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, `distances` may be traced: integers become int32 and floats float32 as
     they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
@@ -151,12 +144,11 @@ def tsp(
       16
     """
     refuse_orphans()
-    check_option("dtype", dtype, (None, "int32", "float32"))
     check_option("forbidden", forbidden, (None, "inf"))
-    check_best_known(best_known)
     if matrix_input.is_traced(distances):
         symmetric = matrix_input.traced_symmetry(is_symmetric)
-        matrix_input.refuse_options_if_traced(forbidden=forbidden, best_known=best_known)
+        given = {"forbidden": forbidden, "best_known": best_known}
+        matrix_input.refuse_options("a traced array", **given)
         return traced.of_matrix(distances, symmetric, dtype)
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
     if is_symmetric is None and _is_triangle(matrix):
@@ -213,33 +205,21 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
       matrix: [n, n] float64, 0 where an edge is not `allowed`.
     """
     n, has_forbidden, note = len(matrix), not allowed.all(), ""
-    bounds.check_tour_floats(n, largest_of(matrix))
-    leaving, coming = bounds.shared_by_cities(matrix, allowed)
-    own = np.where(allowed, bounds.without_cities(matrix, leaving, coming), 0)
-    if not np.array_equal(matrix, matrix.T):
-        mean, least = (leaving + coming) / 2, largest_of(own) if leaving.any() else 0.0
-        if matrix_input.is_nearly_symmetric(bounds.without_cities(matrix, mean, mean), least):
-            matrix, leaving, coming = matrix / 2 + matrix.T / 2, mean, mean
-            own = np.where(allowed, bounds.without_cities(matrix, mean, mean), 0)
-            note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
-    largest = largest_of(own)
-    unit = bounds.tour_unit(n, bounds.dearest_edge(n, largest, has_forbidden))
-    own, largest = own / unit, largest / unit
-    own[~allowed] = bounds.dearest_edge(n, largest, has_forbidden)
-    if has_forbidden:
-        in_full = own * unit - bounds.without_cities(np.zeros_like(own), leaving, coming)
-        matrix[~allowed] = in_full[~allowed]
+    if not np.array_equal(matrix, matrix.T) and matrix_input.is_nearly_symmetric(matrix):
+        matrix = matrix / 2 + matrix.T / 2
+        note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
+    largest = largest_of(matrix)
+    bounds.check_tour_floats(largest)
+    matrix = np.where(allowed, matrix, bounds.dearest_edge(n, largest, has_forbidden))
     host = Original(
         cost=TourLength(matrix, 1),
         check=functools.partial(permutation.check, n),
         remaining=ForbiddenEdges(allowed),
         max_feasible=n * largest if has_forbidden else None,
-        unit=unit,
-        offset=math.fsum([*leaving, *coming]) / unit,
         best_known=best_known,
-        note="; ".join(filter(None, (note, unit_note(unit)))),
+        note=note,
     )
-    return _on_device(own, jnp.float32, host)
+    return _on_device(matrix, jnp.float32, host)
 
 
 def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
@@ -321,9 +301,7 @@ def matrix_in_full(problem: TSP) -> np.ndarray:
         raise ValueError("problem is padded or on the device only, expected one of tsp(...)")
     way_out = "closed tours, which need no matrix"
     bounds.check_matrix_of(problem.capacity, way_out)
-    if cost.metric == "EUCLID":
-        return _euclid_matrix(cost.points)
-    return metrics.distance_matrix(cost.points, cost.metric)
+    return _distances(cost.points, cost.metric)
 
 
 def tsp_from_coords(
@@ -334,9 +312,6 @@ def tsp_from_coords(
     best_known: float | None = None,
 ) -> TSP:
     """Returns a TSP instance from coordinates in the plane.
-
-    Under `"EUCLID"` they are of any size; see `tsp` about units. A city more than 2048 times as far
-    away as the next one stands nearer on the device; costs are in full.
 
     Under `"HAVERSINE"` they are latitudes and longitudes in degrees, and distances kilometers along
     great circles. These and places in space take a matrix.
@@ -370,9 +345,8 @@ def tsp_from_coords(
     check_option("metric", metric, ("EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS))
     metric = "EUCLID" if metric == "EXACT_2D" else metric
     check_option("storage", storage, ("auto", "matrix", "coordinates"))
-    check_best_known(best_known)
     if matrix_input.is_traced(coords):
-        matrix_input.refuse_options_if_traced(best_known=best_known)
+        matrix_input.refuse_options("a traced array", best_known=best_known)
         return traced.of_coords(coords, metric, storage)
     if metric == "HAVERSINE":
         return _on_earth(checked_coords(coords), best_known)
@@ -385,21 +359,16 @@ def tsp_from_coords(
     points = checked_coords(coords)
     storage = _storage(points, metric, storage)
     if metric == "EUCLID":
-        bounds.check_tour_floats(len(points), diameters(points).item())
+        bounds.check_tour_floats(diameters(points).item())
     else:
         bounds.check_tour_deltas(_longest(points, metric))
     is_exact = metric != "EUCLID"
-    near, left_out = (points, np.zeros(())) if is_exact else drawn_near(points)
-    unit = 1 if is_exact else bounds.tour_unit(len(points), diameters(near).item())
-    places = near / unit
     host = Original(
         cost=CoordsLength(points, metric),
         check=functools.partial(permutation.check, len(points)),
-        unit=unit,
-        offset=left_out.item() / unit if left_out else 0,
         best_known=best_known,
-        coords=points / unit,
-        note=_minutes_note(points) if metric == "GEO" else unit_note(unit),
+        coords=points,
+        note=_minutes_note(points) if metric == "GEO" else "",
     )
     if is_exact and bounds.tour_bound(len(points), _longest(points, metric)) > MAX_INT32:
         host = construction.with_good_starts(host)
@@ -407,11 +376,11 @@ def tsp_from_coords(
     if storage == "matrix":
         way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
         bounds.check_matrix_of(len(points), way_out)
-        full = metrics.distance_matrix(points, metric) if is_exact else _euclid_matrix(places)
+        full = _distances(points, metric)
         matrix, metric = matrix_input.on_device(full.ravel(), dtype), "MATRIX"
     else:
         # Float coordinates count from the middle of most cities, where they are the most exact.
-        x, y = np.asarray((places - (places.min(axis=0) if is_exact else middle(places))).T, dtype)
+        x, y = np.asarray((points - (points.min(axis=0) if is_exact else middle(points))).T, dtype)
         can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
         pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
     return TSP(
@@ -461,29 +430,6 @@ def middle(points: np.ndarray) -> np.ndarray:
     return np.partition(points, half, axis=-2)[..., half, :]
 
 
-def drawn_near(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns coordinates on which float32 can tell tours apart, and how much shorter all are.
-
-    The distances of one city very far from all others would drown those between the others. Drawn
-    nearer on a straight line, it is nearer to all of them by the same, but for 1 / 4000 of their
-    own distances.
-
-    Args:
-      points: [..., n, 2].
-    """
-    away = points - middle(points)[..., None, :]
-    distance = np.hypot(*np.moveaxis(away, -1, 0))
-    others = -min(2, points.shape[-2])
-    most = _FAR * np.partition(distance, others, axis=-1)[..., others]
-    far, largest = distance.argmax(axis=-1)[..., None], distance.max(axis=-1)
-    is_far = (most > 0) & (most < largest) & (points.shape[-2] > 3)
-    left_out = np.where(is_far, largest - most, 0.0)
-    share = np.divide(left_out, largest, out=np.zeros_like(left_out), where=is_far)
-    nearer = share[..., None, None] * np.take_along_axis(away, far[..., None], axis=-2)
-    is_it = np.arange(points.shape[-2]) == far
-    return np.where(is_it[..., None], points - nearer, points), 2 * left_out
-
-
 def _longest(points: np.ndarray, metric: str) -> float:
     """Returns an upper bound of all distances under a rule that gives integers."""
     if metric == "GEO":
@@ -521,14 +467,15 @@ def stack_of_coords(coords: Any) -> list[np.ndarray]:
     if isinstance(coords, list | tuple):
         stack = [checked_coords(one, f"coords[{i}]") for i, one in enumerate(coords)]
         for i, points in enumerate(stack):
-            size = diameters(points).item()
-            bounds.check_tour_floats(len(points), size, f"distances of coords[{i}]")
+            bounds.check_tour_floats(diameters(points).item(), f"distances of coords[{i}]")
     else:
         points = real_array(coords, "coords").astype(np.float64)
         if points.ndim != 3 or points.shape[2] != 2 or not points.size:
             raise ValueError(f"coords has shape {points.shape}, expected (B, n, 2) with B, n >= 1")
         matrix_input.refuse_first(points, ~np.isfinite(points), "coords")
-        bounds.check_tour_floats(points.shape[1], diameters(points).max().item())
+        sizes = diameters(points)
+        bounds.check_tour_floats(sizes.max().item())
+        bounds.check_tour_floats(sizes.min(where=sizes > 0, initial=1.0).item())
         stack = list(points)
     if len(stack) > 1 and max(map(len, stack)) == 1:
         raise ValueError(
@@ -550,15 +497,8 @@ def is_computable(points: np.ndarray, metric: str) -> bool:
     return metric == "EUCLID" or (can_round and diameters(points).item() <= MAX_DISTANCE)
 
 
-def _euclid_matrix(points: np.ndarray) -> np.ndarray:
-    (x, y), n = np.ascontiguousarray(points.T), len(points)
-    matrix = np.empty((n, n))
-    for low in range(0, n, _ROWS):
-        high = low + _ROWS
-        dx, dy = x[low:high, None] - x[low:], y[low:high, None] - y[low:]
-        np.sqrt(dx * dx + dy * dy, out=matrix[low:high, low:])
-        matrix[high:, low:high] = matrix[low:high, high:].T
-    return matrix
+def _distances(points: np.ndarray, metric: str) -> np.ndarray:
+    return metrics.distance_matrix(points, "EXACT_2D" if metric == "EUCLID" else metric)
 
 
 class CoordsLength(NamedTuple):

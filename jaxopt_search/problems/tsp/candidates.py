@@ -176,7 +176,8 @@ def _spread_in_rows(matrix: np.ndarray, num: int, rows: np.ndarray) -> np.ndarra
     """
     distances = matrix[rows].astype(np.float64)
     distances[np.arange(len(rows)), rows] = np.inf
-    pool = np.sort(_lowest_anyhow(distances, min(_NEAR_ROWS, len(matrix) - 1)), axis=1)
+    size = min(_NEAR_ROWS, len(matrix) - 1)
+    pool = np.sort(np.argpartition(distances, size - 1, axis=1)[:, :size], axis=1)
     away, each = np.take_along_axis(distances, pool, axis=1), np.arange(len(rows))
     step = 1 + 2 * np.abs(away).max(axis=1, keepdims=True)  # outweighs every distance
     rating, found = away.copy(), []
@@ -262,11 +263,6 @@ def _counts(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def lowest(values: np.ndarray, num: int) -> np.ndarray:
     """Returns the columns of the lowest values of each row, in order, [rows, num]."""
-    columns = np.sort(_lowest_anyhow(values, num), axis=1)
+    columns = np.sort(np.argpartition(values, num - 1, axis=1)[:, :num], axis=1)
     order = np.argsort(np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1)
-
-
-def _lowest_anyhow(values: np.ndarray, num: int) -> np.ndarray:
-    """Returns the same columns in any order."""
-    return np.argpartition(values, num - 1, axis=1)[:, :num]

@@ -280,15 +280,12 @@ class Ends(NamedTuple):
             is_back = (paths[..., -1] == self.start) | (paths[..., 0] == self.end)
             paths = np.where(is_back[..., None], paths[..., ::-1], paths)
         rows = paths.reshape(-1, n - 1)
-        for row in np.flatnonzero(~self._fit(rows)).tolist():
+        is_off = np.zeros(len(rows), bool)
+        for ends, city in ((rows[:, 0], self.start), (rows[:, -1], self.end)):
+            is_off |= city is not None and ends != city
+        for row in np.flatnonzero(is_off).tolist():
             rows[row] = self._joined(rows[row])
         return rows.reshape(paths.shape)
-
-    def _fit(self, paths: np.ndarray) -> np.ndarray:
-        """Returns which paths have the given ends."""
-        is_first = True if self.start is None else paths[:, 0] == self.start
-        is_last = True if self.end is None else paths[:, -1] == self.end
-        return np.broadcast_to(is_first & is_last, len(paths))
 
     def _joined(self, path: np.ndarray) -> np.ndarray:
         """Returns a path with the given ends: one with others is closed, and opened there."""

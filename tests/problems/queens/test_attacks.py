@@ -107,9 +107,8 @@ def test_counts_beyond_32_bits():
 @pytest.mark.parametrize("name", ["serial", "coarse", "fine_index", "kernel"])
 def test_sums_over_pairs_go_beyond_32_bits(monkeypatch, name):
     """300 queens on one diagonal, each attack counted as 2**21; compared in several parts."""
-    monkeypatch.setattr(
-        portable_counts, "of", lambda count: evaluation.Total(count >> 11, count << 21)
-    )
+    Count = portable_counts.Count
+    monkeypatch.setattr(portable_counts, "of", lambda count: Count(count >> 11, count << 21))
     for size in ("_LANES", "_ROWS", "_COLUMNS"):
         monkeypatch.setattr(device, size, 64)
     kernel = functools.partial(device.in_pieces, length=64, implementation="interpret")
@@ -134,7 +133,6 @@ def test_schemes_are_traced_like_any_function(name):
 
 def test_the_list_of_pairs_fits_or_is_refused():
     """136 pairs of 8 bytes: a byte less is too little; by default 2 GiB are the limit."""
-    assert evaluation.list_bytes(17) == 1088
     queens = np.arange(17)
     assert js.attacking_pairs(queens, "fine_pairs", max_bytes=1088) == 136
     with refuses(MemoryError, "pairs of 17 queens takes 1,088 bytes", "max_bytes=1,087"):

@@ -45,7 +45,7 @@ def test_a_tour_goes_by_its_number_only():
         [[0, 0], [0, 0], [0, 0]],
         [[1e9, 1e9], [1e9 + 1, 1e9], [1e9, 1e9 + 1]],
         [[0, k] for k in range(3)],
-        [[1e-30 * k, 0] for k in range(3)],
+        [[1e-9 * k, 0] for k in range(3)],
     ],
     ids=["one", "one place", "far away", "a line", "tiny"],
 )

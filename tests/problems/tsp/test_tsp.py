@@ -113,10 +113,10 @@ def test_float_coordinates_far_from_the_origin_keep_their_precision():
 
 
 def test_a_matrix_of_euclidean_distances_is_whole():
-    """Also where it is computed in several blocks of rows, of which one half is mirrored."""
-    coords = np.random.default_rng(0).uniform(0, 100, (2 * build._ROWS + 3, 2))
+    """Also where it is computed in several blocks of rows."""
+    coords = np.random.default_rng(0).uniform(0, 100, (300, 2))
     expected = np.hypot(*np.moveaxis(coords[:, None] - coords, -1, 0))
-    found = build._euclid_matrix(coords)
+    found = build.matrix_in_full(js.tsp_from_coords(coords))
     np.testing.assert_array_almost_equal_nulp(found, expected, 2)
     np.testing.assert_array_equal(found, found.T)
 

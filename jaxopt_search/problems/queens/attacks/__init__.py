@@ -14,20 +14,11 @@ from jax.tree_util import Partial
 
 from jaxopt_search.backends import counts
 from jaxopt_search.backends.counts import Count
-from jaxopt_search.backends.counts import Count as Total
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.problems.queens.attacks import device, host
 from jaxopt_search.problems.queens.attacks.device import Scheme
 
-__all__ = [
-    "SCHEMES",
-    "Scheme",
-    "Total",
-    "as_python",
-    "attacking_pairs",
-    "list_bytes",
-    "scheme",
-]
+__all__ = ["SCHEMES", "Scheme", "as_python", "attacking_pairs", "scheme"]
 
 _BYTES_PER_PAIR = 8
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -81,23 +72,14 @@ def scheme(name: str, n: int, **options: int | None) -> Scheme:
         for option, value in (known | options).items()
     }
     if name == "fine_pairs":
-        if (num_bytes := list_bytes(n)) > (most := chosen["max_bytes"]):
+        num_bytes, most = n * (n - 1) // 2 * _BYTES_PER_PAIR, chosen["max_bytes"]
+        if num_bytes > most:
             raise MemoryError(
                 f"the list of all pairs of {n} queens takes {num_bytes:,} bytes, more than"
                 f" max_bytes={most:,}; 'fine_index' needs none"
             )
         return Partial(device.fine_pairs, device.pair_list(n))
     return Partial(_with_options(name, **chosen))
-
-
-def list_bytes(n: int) -> int:
-    """Returns the size of the list of pairs of `"fine_pairs"`.
-
-    Example:
-      >>> list_bytes(1000)
-      3996000
-    """
-    return n * (n - 1) // 2 * _BYTES_PER_PAIR
 
 
 @functools.cache
