@@ -13,6 +13,10 @@ _EDGES_IN_A_DELTA = 6
 _FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
 _MOST_FLOAT_DISTANCE = 2.0**63
 _LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
+_DIFFERENCES = (
+    2.0**-44,
+    2.0**-14,
+)  # of the largest entry: float64's noise, and what float32 can add up
 _LEAST_FLOAT = float(_FLOAT32.tiny / _FLOAT32.eps)
 
 
@@ -43,6 +47,22 @@ def check_floats(largest: float, most: float, name: str, least: float = _LEAST_F
         raise ValueError(
             f"{name} reach {largest:.6g}, expected {least:.6g} to {most:.6g} for float32; multiply"
             " by a constant"
+        )
+
+
+def check_differences(matrix: np.ndarray, name: str, is_known: Any = True) -> None:
+    """Refuses floats that are nearly the same off the diagonal, such as 1e9 and a bit.
+
+    Args:
+      is_known: which entries count, [n, n] bool or all.
+    """
+    known = matrix[~np.eye(len(matrix), dtype=bool) & is_known]
+    least, most = known.min(initial=np.inf).item(), known.max(initial=-np.inf).item()
+    noise, least_difference = (share * max(most, -least) for share in _DIFFERENCES)
+    if noise < most - least < least_difference:
+        raise ValueError(
+            f"{name} reach from {least:.9g} to {most:.9g}, expected larger differences for float32;"
+            " take off what all of them share"
         )
 
 
@@ -167,6 +187,8 @@ def largest_swap(flow: np.ndarray, distance: np.ndarray) -> int:
 
 def check_qap_floats(flow: np.ndarray, distance: np.ndarray) -> None:
     """Refuses matrices of which float32 cannot hold every cost and every change of it."""
+    check_differences(flow, "entries of flow")
+    check_differences(distance, "entries of distance")
     f, d, n = largest_of(flow), largest_of(distance), len(flow)
     # A cost has n * n products, a delta 2 * n of two differences each.
     most = MAX_FLOAT32 / max(n * n, 8 * n)

@@ -47,6 +47,7 @@ def test_bad_matrix_is_refused(matrix, kind, text, name):
         (FLOW / 3, DISTANCE * 1e307, "entries of distance reach 4e+307, expected 9.86"),
         (FLOW * 1e-200, DISTANCE, "for float32; multiply by a constant"),
         (FLOW * 1e25, DISTANCE * 1e25, "products of flow and distance reach"),
+        (FLOW / 3 + 1e6, DISTANCE, "entries of flow reach from 100000"),
     ],
 )
 def test_pairs_of_matrices_that_do_not_go_together(flow, distance, text):

@@ -30,6 +30,18 @@ def test_distances_that_float32_cannot_add_up_or_square_are_refused(scale):
             make(scale * data)
 
 
+def test_distances_that_float32_cannot_tell_apart_are_refused():
+    """Those between which a number that all share drowns the differences, and no rounding noise."""
+    own = distances_of(PLACES)
+    text = "distances reach from 1e+09 to 1e+09", "take off what all of them share"
+    with refuses(ValueError, *text):
+        js.tsp(own + 1e9)
+    own[np.arange(7), np.roll(np.arange(7), -1)] = np.inf
+    with refuses(ValueError, *text):
+        js.tsp(own + 1e9, forbidden="inf")
+    assert js.tsp(np.where(own < 0.5, 0.3, 0.1 + 0.2)).is_symmetric
+
+
 def long_matrix():
     points = np.random.default_rng(0).integers(0, 10**8, (60, 2))
     return np.rint(distances_of(points)).astype(np.int64)

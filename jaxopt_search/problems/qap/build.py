@@ -53,8 +53,8 @@ def qap(
     A linear term adds `linear[i, p[i]]` over all i: what facility i costs at a location by itself.
     Then solutions on the device have twice the length, with a fixed facility for each location.
 
-    Costs and targets are always in full. A large number that all entries share changes all costs
-    alike: take it off, as float32 has seven digits for the rest.
+    Costs and targets are always in full. Floats that nearly all are one number are refused: take it
+    off, as float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, one matrix or both may be traced: integers become int32 and floats
     float32 as they are, with costs that must fit, and only shapes and dtypes are checked. Such an

@@ -111,8 +111,8 @@ def tsp(
     ignored. Asymmetric distances are allowed; an asymmetry of float distances within a relative
     1e-6 is taken for rounding noise and averaged out.
 
-    Costs and targets are always in full. A large number that all distances share changes all tours
-    alike: take it off, as float32 has seven digits for the rest.
+    Costs and targets are always in full. Floats that nearly all are one number are refused: take it
+    off, as float32 has seven digits for the rest.
 
     Inside `jit` or `vmap`, `distances` may be traced: integers become int32 and floats float32 as
     they are, with sums that must fit, and only shape and dtype are checked. Such an instance is for
@@ -205,6 +205,7 @@ def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None
       matrix: [n, n] float64, 0 where an edge is not `allowed`.
     """
     n, has_forbidden, note = len(matrix), not allowed.all(), ""
+    bounds.check_differences(matrix, "distances", allowed)
     if not np.array_equal(matrix, matrix.T) and matrix_input.is_nearly_symmetric(matrix):
         matrix = matrix / 2 + matrix.T / 2
         note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
