@@ -194,6 +194,23 @@ class Labeling(js.VectorProblem):
         own = self.unary[jnp.arange(self.n), solution]
         return jnp.sum(jnp.where(jnp.triu(alike, 1), self.weight, 0)) + jnp.sum(own)
 
+    def row_costs(self, block, vectors):
+        values = [tile.get(vectors) for tile in block.tiles]
+
+        def add(k, totals):
+            terms = []
+            for tile, value in zip(block.tiles, values, strict=True):
+                weight = memory.load(self.weight, (jnp.full_like(tile.column, k), tile.column))
+                is_equal = (k < tile.column) & (tile.get_column(vectors, k) == value)
+                terms.append(jnp.where(is_equal, weight, 0))
+            return tuple(map(jnp.add, totals, terms))
+
+        start = tuple(
+            memory.load(self.unary, (tile.column, value))
+            for tile, value in zip(block.tiles, values, strict=True)
+        )
+        return block.sums(jax.lax.fori_loop(0, self.n, add, start))
+
 
 class PricedLabeling(Labeling):
     """The same with prices in O(n) from the vector alone; it has no `scan`."""

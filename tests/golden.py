@@ -7,7 +7,6 @@ which the commit names, `pytest tests/golden.py --write-golden` makes `golden.js
 
 import dataclasses
 import functools
-import hashlib
 import json
 import pathlib
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from cases import (
     small_qap,
     sparse_cut,
 )
+from digests import digest
 from ways import KERNEL, ON_GPU, PORTABLE
 
 import jaxopt_search as js
@@ -33,16 +33,6 @@ import jaxopt_search as js
 FILE = pathlib.Path(__file__).with_name("golden.json")
 DEVICES = jax.device_count()
 XLA, IN_KERNEL, ALL = ("xla",), ("xla", KERNEL), ("xla", *PORTABLE)
-
-
-def digest(tree: Any) -> str:
-    """Returns a digest of a pytree of integers: of its structure's order, shapes, dtypes, bytes."""
-    found = hashlib.sha256()
-    for leaf in jax.tree.leaves(jax.device_get(tree)):
-        array = np.asarray(leaf)
-        found.update(f"{array.dtype.name}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()[:16]
 
 
 def found_by(result: js.Result) -> Any:

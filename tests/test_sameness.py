@@ -46,7 +46,7 @@ def test_chunks_and_progress_change_nothing(capsys):
     problem = matrix_tsp(14)
     for target in (4000, -1):
         whole = solve(problem, target=target, chunk_steps=500)
-        for chunk_steps in (13, 499):
+        for chunk_steps in (13, 25, 499):  # at exchanges, too
             shown = chunk_steps == 13
             cut = solve(problem, target=target, chunk_steps=chunk_steps, show_progress=shown)
             no_info = {"info": None}

@@ -9,14 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import linear_ordering, small_qap
-from probes import clashes, refuses
+from cases import labeling, linear_ordering, small_qap
+from probes import refuses
 from references import another, below, stream_at
 from ways import KERNEL
 
 import jaxopt_search as js
-
-# Vectors of finite domains
 
 N, SIZE = 9, 30
 SIZES = [3, 1, 4, 2, 30, 1, 2, 7, 2]
@@ -41,10 +39,10 @@ def breeder(crossover, rate, restart_every=2**20, **options):
 
 def free_of_charge(domain_sizes):
     """Returns a problem on which all vectors cost 0, so that no child replaces its parent."""
-    problem = clashes([*domain_sizes[:-1], SIZE])
+    problem = labeling([*domain_sizes[:-1], SIZE])
     sizes = jnp.asarray(domain_sizes, jnp.int32)
-    price, weight = jnp.zeros_like(problem.price), jnp.zeros_like(problem.weight)
-    return dataclasses.replace(problem, domain_sizes=sizes, price=price, weight=weight)
+    unary, weight = jnp.zeros_like(problem.unary), jnp.zeros_like(problem.weight)
+    return dataclasses.replace(problem, domain_sizes=sizes, unary=unary, weight=weight)
 
 
 @jax.jit
@@ -95,7 +93,7 @@ def slow_vector_generation(problem, costs_of, search, state, stream):
 @pytest.mark.parametrize("crossover", ["uniform", "one_point"])
 def test_a_generation_of_vectors_is_that_of_slow_code(crossover):
     """Word for word the same, over some generations."""
-    problem, search = clashes(SIZES), breeder(crossover, 0.5)
+    problem, search = labeling(SIZES), breeder(crossover, 0.5)
     state, costs_of = vector_island(problem), jax.jit(jax.vmap(problem.cost))
     for generation in range(4):
         stream = stream_at(generation)
@@ -128,7 +126,7 @@ def test_vectors_restart_anywhere_in_their_domains():
 
 def test_a_kernel_breeds_the_same_vectors():
     """Bit for bit, restarts included, to the optimum; and it lowers for a GPU."""
-    problem = clashes([3, 1, 4, 2, 5, 3, 2, 4, 2, 2, 1])
+    problem = labeling([3, 1, 4, 2, 5, 3, 2, 4, 2, 2, 1])
     options = {"crossover": "one_point", "keep_best": True, "mutation_rate": 0.6}
     search = js.genetic(population_size=20, alike=0.2, restart_every=7, **options)
     assert js.why_not_portable(problem, search) == ""
@@ -159,7 +157,7 @@ def test_a_crossover_refuses_solutions_of_another_space():
     run = functools.partial(js.solve, key=0, num_searches=2, max_steps=5)
     for crossover in ("pmx", "ox"):
         search = js.genetic(crossover=crossover)
-        for problem, found in [(clashes([2, 2]), "'vector'"), (Sides(), "does not say")]:
+        for problem, found in [(labeling([2, 2]), "'vector'"), (Sides(), "does not say")]:
             texts = f"problem is a {type(problem).__name__} and ", found, "for Genetic"
             with refuses(ValueError, "permutations of 0 to n - 1", *texts):
                 run(problem, search)
