@@ -48,6 +48,20 @@ def coords_tsp(n, seed=0, metric="EUC_2D", storage="coordinates"):
     return js.tsp_from_coords(coords, metric=metric, storage=storage)
 
 
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class Levels(js.Problem):
+    """Solutions 0, 1, 2, ... with these costs."""
+
+    costs: jax.Array
+
+    def init(self, key):
+        return jax.random.randint(key, (), 0, self.costs.size, jnp.int32)
+
+    def cost(self, solution):
+        return self.costs[solution]
+
+
 @functools.partial(jax.jit, static_argnums=(1, 2))
 def _draws(key, number, num_words):
     indices = jnp.arange(number, dtype=jnp.uint32)

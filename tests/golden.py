@@ -180,6 +180,7 @@ def islands(**options: Any) -> Callable[[Any], Any]:
 CASES = [
     Case("pspm", solved(tour, pspm), devices=(3,)),
     Case("pspm asymmetric", solved(one_way, pspm)),
+    Case("3-opt", solved(one_way, annealing(js.three_opt, COOLING, moves_per_search=6))),
     Case("sspm", solved(tour, pspm, num_searches=1)),
     Case(
         "keeping the first best",

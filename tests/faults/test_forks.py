@@ -4,14 +4,12 @@ import os
 import subprocess
 import sys
 
-import jax
 import jax.numpy as jnp
 import pytest
 from probes import annealing, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search import interrupts
-from jaxopt_search.interrupts import refuse_orphans
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -20,30 +18,6 @@ POINTS = [[0, 0], [3, 1], [1, 5], [4, 4], [2, 2]]
 MATRIX = [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore:os.fork")
-def test_a_child_knows():
-    """The library learns of a fork; the parent continues as before."""
-    assert len(jax.devices()) > 0
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        try:
-            refuse_orphans()
-            os.write(writer, b"went on")
-        except RuntimeError as error:
-            os.write(writer, str(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as text:
-        said = text.read()
-    os.waitpid(child, 0)
-    assert said.startswith("this process was forked from one in which JAX had started")
-    assert "get_context('spawn')" in said
-    assert "\n" not in said
-    refuse_orphans()
 
 
 @pytest.mark.parametrize(

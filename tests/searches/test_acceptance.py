@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import matrix_tsp
+from cases import Levels
 from probes import refuses
 
 import jaxopt_search as js
@@ -15,20 +15,6 @@ from jaxopt_search.backends import random
 from jaxopt_search.backends.memory import load
 
 SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
-
-
-@js.pytree
-@dataclasses.dataclass(frozen=True)
-class Levels(js.Problem):
-    """Solutions 0 to `SIZE` - 1 with these costs."""
-
-    costs: jax.Array
-
-    def init(self, key):
-        return jax.random.randint(key, (), 0, SIZE, jnp.int32)
-
-    def cost(self, solution):
-        return self.costs[solution]
 
 
 @jax.tree_util.register_static
@@ -160,11 +146,6 @@ def test_by_the_metropolis_rule_it_is_annealing():
     one = js.simulated_annealing(js.Relocate(), schedule, **options)
     rule = js.acceptance.metropolis(schedule)
     assert one == js.local_search(js.Relocate(), rule, **options)
-
-
-def test_late_acceptance_lowers_for_cuda():
-    search = js.local_search(js.Relocate(), js.acceptance.late_acceptance(50), moves_per_search=4)
-    assert js.why_not_portable(matrix_tsp(9), search) == ""
 
 
 def test_a_history_outlives_an_exchange():
