@@ -114,12 +114,16 @@ def changed(row: int, column: int, value: Any, dtype: Any = float) -> np.ndarray
 
 
 def shortest(matrix: Any) -> Any:
-    """Returns the length of the shortest tour, found by trying all."""
-    n = len(matrix)
-    return min(
-        sum(matrix[a][b] for a, b in zip((0, *rest), (*rest, 0), strict=True))
-        for rest in itertools.permutations(range(1, n))
-    )
+    """Returns the length of the shortest tour, by the recursion of Held and Karp."""
+    distance = np.asarray(matrix, float)
+    last = len(distance) - 1  # where tours start
+    length = np.full((1 << last, last), np.inf)
+    length[1 << np.arange(last), np.arange(last)] = distance[last, :last]
+    for visited, city in itertools.product(range(1 << last), range(last)):
+        before = visited & ~(1 << city)
+        if before not in (0, visited):
+            length[visited, city] = (length[before] + distance[:last, city]).min()
+    return (length[-1] + distance[:last, last]).min()
 
 
 def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.LocalSearch:

@@ -44,3 +44,11 @@ def costs_of(problem, assignments):
 def deltas_of(problem, assignments):
     """Returns the deltas of `all_pairs` for each assignment."""
     return jax.vmap(lambda p: problem.swap_delta(p, *all_pairs(problem.n)))(assignments)
+
+
+def cheapest(flow, distance, fixed=(), places=()):
+    """Returns the lowest cost of all assignments, in which some facilities may be fixed."""
+    orders = all_assignments(len(flow))
+    if fixed:
+        orders = orders[(orders[:, fixed] == places).all(axis=1)]
+    return (flow * distance[orders[:, :, None], orders[:, None]]).sum(axis=(1, 2)).min()

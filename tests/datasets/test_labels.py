@@ -26,13 +26,10 @@ def test_lines_are_read_as_they_were_written(tmp_path):
     ("line", "reason"),
     [
         (LINE.replace(" output 2 1 3 2", ""), "expected finite coordinates, 'output' and a tour"),
-        (LINE.replace("0.5 ", ""), "expected finite coordinates"),
         (LINE.replace("0.5", "nan"), "expected finite coordinates"),
         (LINE.replace("0.5", "a"), "could not convert"),
         (LINE[:-2], "expected a closed tour of the 3 cities, from 1"),
-        (LINE.replace("2 1 3 2", "2 3 3 2"), "expected a closed tour"),
         (LINE.replace("2 1 3 2", "1 0 2 1"), "expected a closed tour"),
-        ("", "expected finite coordinates"),
     ],
 )
 def test_what_is_no_label_is_refused(line, reason, tmp_path):
@@ -50,9 +47,7 @@ POINTS, TOURS = np.zeros((2, 3, 2)), np.tile(np.arange(3), (2, 1))
     ("arrays", "reason"),
     [
         ({"points": POINTS}, "no archive of points and tours"),
-        ({"points": POINTS[0], "tours": TOURS}, "[number, n, 2]"),
         ({"points": POINTS + np.nan, "tours": TOURS}, "finite"),
-        ({"points": POINTS, "tours": TOURS[:1]}, "a tour of all cities"),
         ({"points": POINTS, "tours": TOURS + 1}, "a tour of all cities"),
         (None, "no archive of points and tours"),
     ],
