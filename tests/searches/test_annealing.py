@@ -219,7 +219,6 @@ def test_float_costs_are_refreshed():
     ("arguments", "message"),
     [
         ({"moves_per_search": 0}, "moves_per_search is 0, expected"),
-        ({"moves_per_search": 1.5}, "moves_per_search is 1.5, expected"),
         ({"choose": "last"}, "choose is 'last', expected one of best, first"),
         ({"keep_best": "never"}, "keep_best is 'never', expected"),
     ],

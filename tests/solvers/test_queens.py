@@ -137,7 +137,6 @@ def test_rounds_of_repair_run_out():
         ({"num_solutions": 1.5}, "num_solutions is 1.5"),
         ({"distinct": "all"}, "distinct is 'all', expected one of raw, symmetry"),
         ({"max_steps": -1}, "max_steps is -1"),
-        ({"num_searches": 0, "n": MANY}, "num_searches is 0"),
     ],
     ids=str,
 )
