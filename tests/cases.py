@@ -81,15 +81,6 @@ class Case:
     def __str__(self):
         return self.name
 
-    @property
-    def is_exact(self):
-        solution = jax.eval_shape(self.problem.init, jax.random.key(0))
-        return jax.eval_shape(self.problem.cost, solution).dtype == jnp.int32
-
-    @property
-    def is_portable(self):
-        return self.neighborhood.is_portable and not self.neighborhood.obstacle(self.problem)
-
     def draws(self, number, seed=0):
         """Returns keys for start solutions and words for proposals."""
         return _draws(random.as_key(seed), number, self.neighborhood.num_words)

@@ -77,26 +77,6 @@ def test_many_moves_take_several_warps(monkeypatch):
     check_played(monkeypatch, run)
 
 
-@needs_compiler
-def test_a_missing_barrier_is_seen(monkeypatch):
-    """Or the tests above would not tell."""
-    emitted = emit.emit
-
-    def emit_without(*args):
-        kernel = emitted(*args)
-        return kernel._replace(source=kernel.source.replace("BARRIER;", ";"))
-
-    monkeypatch.setattr(emit, "emit", emit_without)
-    with played(monkeypatch, SEVERAL) as set_order:
-        set_order(1)
-        try:
-            found = digest(BY_NAME["tabu"].run("interpret", 1))
-        except (RuntimeError, ValueError) as error:  # what a search keeps does not fit together
-            assert re.search("the running cost|expected a permutation", str(error))
-        else:
-            assert found != KEPT["tabu"]
-
-
 def work(i, given, own):
     """Calls what the emitter has code of its own for."""
     numbers, table, floats = given

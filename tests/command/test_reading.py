@@ -11,7 +11,6 @@ from jaxopt_search.command import reading
 
 COORDINATES = "0,0\n3,0\n3,4\n"
 DISTANCES = "0,1,2\n1,0,3\n2,3,0\n"
-FLOWS = DISTANCES + "0,5,6\n5,0,7\n6,7,0\n"
 
 
 def read(tmp_path, content, name="x.csv", kind=None, **options):

@@ -298,12 +298,8 @@ def test_places_where_nothing_can_be_written(tmp_path):
         ValueError, match=r"checkpoint is 'run', expected a path that ends in \.npz"
     ):
         solve("annealing", 9, checkpoint="run")
-    with pytest.raises(TypeError, match="resume is a int, expected a path"):
-        solve("annealing", 9, resume=3)
     with pytest.raises(ValueError, match="resume is True without a checkpoint"):
         solve("annealing", 9, resume=True)
-    with pytest.raises(ValueError, match="checkpoint_every is -1"):
-        solve("annealing", 9, checkpoint=tmp_path / "run.npz", checkpoint_every=-1)
 
 
 def test_a_checkpoint_is_not_overwritten_by_another_run(tmp_path):

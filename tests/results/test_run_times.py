@@ -37,17 +37,6 @@ def test_runs_that_were_not_done_count(family):
     assert run_times.fit(cut[:400], family).mean() < 0.8 * found.mean()
 
 
-@pytest.mark.parametrize("runs", [1, 2, 30, 1000])
-def test_the_mean_of_the_first_in_closed_form(runs):
-    """Exponential: 1 / p of the mean; normal with two runs: less by deviation / sqrt(pi)."""
-    exponential = run_times.Fit("exponential", TRUE["exponential"], 0.0)
-    assert exponential.mean(runs) == pytest.approx(30 / runs, rel=1e-6)
-    assert exponential.time_by(0.5, runs) == pytest.approx(30 * math.log(2) / runs)
-    if runs == 2:
-        normal = run_times.Fit("normal", TRUE["normal"], 0.0)
-        assert normal.mean(2) == pytest.approx(50 - 9 / math.sqrt(math.pi), rel=1e-6)
-
-
 @pytest.mark.parametrize("family", TRUE)
 def test_the_mean_of_the_first_by_simulation(family):
     """Within five standard errors of the mean of 20,000 minima of seven."""

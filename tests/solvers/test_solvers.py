@@ -83,22 +83,6 @@ def test_temperatures_follow_the_scale_of_the_distances():
     assert found.fun == pytest.approx(scale * expected.fun)
 
 
-def test_copies_of_cities_are_solved_like_the_places_once():
-    """Of five places 13 copies each, more than a city has candidates: the tour is the shortest."""
-    places = POINTS[:5]
-    orders = np.array([(0, *rest) for rest in itertools.permutations(range(1, 5))])
-    lengths = np.hypot(*np.moveaxis(places[orders] - places[np.roll(orders, -1, axis=1)], 2, 0))
-    result = js.solve_tsp(np.repeat(places, 13, axis=0), **QUICK | {"max_steps": 300})
-    assert result.fun == pytest.approx(lengths.sum(axis=1).min(), rel=1e-6)
-
-
-def test_tiny_qaps():
-    """One assignment, or two: the better one."""
-    for n in (1, 2):
-        result = js.solve_qap(np.eye(n, dtype=int), 1 - np.eye(n, dtype=int), **QUICK)
-        assert (result.success, result.fun) == (True, 0)
-
-
 def test_a_flow_without_a_distance_is_refused():
     """In one line, by name."""
     with pytest.raises(ValueError, match="distance is None, expected"):
