@@ -5,6 +5,7 @@ import types
 
 import numpy as np
 import pytest
+from probes import refuses
 
 import jaxopt_search as js
 from jaxopt_search.command import reading
@@ -185,9 +186,8 @@ def test_the_diagonal_of_distances_may_be_anything(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_refused(name, kind, message, tmp_path):
-    with pytest.raises(ValueError) as caught:
+    with refuses(ValueError, message):
         read(tmp_path, COORDINATES, name, kind)
-    assert message in str(caught.value)
 
 
 def test_standard_input_is_a_table(monkeypatch):

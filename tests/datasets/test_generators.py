@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from probes import shortest
+from probes import refuses, shortest
 from qaps import cheapest
 
 from jaxopt_search.datasets import (
@@ -101,9 +101,8 @@ def test_uniform_qap_follows_taillard():
 )
 def test_bad_arguments_are_named(call, message):
     """Errors name the argument, its value and what was expected, in one line."""
-    with pytest.raises(ValueError, match=message) as caught:
+    with refuses(ValueError, message):
         call()
-    assert "\n" not in str(caught.value)
 
 
 GSET = {

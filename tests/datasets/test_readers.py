@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from probes import refuses
 
 import jaxopt_search as js
 from jaxopt_search.datasets import (
@@ -226,12 +227,8 @@ def test_broken_files_are_refused_with_the_line(case, tmp_path):
     """Whatever breaks the format ends in one line that names file, line, fault and expectation."""
     content, message = BROKEN[case]
     path = write(tmp_path, content)
-    with pytest.raises(InstanceFormatError) as caught:
+    with refuses(InstanceFormatError, f"{path}:", message, "expected"):
         load_tsplib(path)
-    text = str(caught.value)
-    assert text.startswith(f"{path}:") and "\n" not in text and "expected" in text
-    assert message in text, text
-    assert not isinstance(caught.value, UnsupportedInstance)
 
 
 @pytest.mark.parametrize(
@@ -243,9 +240,8 @@ def test_broken_files_are_refused_with_the_line(case, tmp_path):
 )
 def test_other_problems_are_named(content, message, tmp_path):
     """A well-formed file of another kind is refused by naming the kind."""
-    with pytest.raises(UnsupportedInstance) as caught:
+    with refuses(UnsupportedInstance, message):
         load_tsplib(write(tmp_path, content))
-    assert message in str(caught.value)
 
 
 def test_large_files_are_refused_before_reading(tmp_path):
@@ -332,9 +328,8 @@ def test_tours_are_counted_from_zero(content, tmp_path):
 )
 def test_broken_tours_are_refused(content, message, tmp_path):
     """A tour file must hold each city once and end with -1."""
-    with pytest.raises(InstanceFormatError) as caught:
+    with pytest.raises(InstanceFormatError, match=re.escape(message)):
         load_tour(write(tmp_path, content))
-    assert message in str(caught.value), str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -411,11 +406,8 @@ def test_matrices_are_read_in_order(content, best_known, tmp_path):
 def test_broken_qaplib_files_are_refused(content, message, tmp_path):
     """Whatever breaks the format ends in one line that names file, line and fault."""
     path = write(tmp_path, content)
-    with pytest.raises(InstanceFormatError) as caught:
+    with refuses(InstanceFormatError, f"{path}:", message, "expected"):
         load_qaplib(path)
-    text = str(caught.value)
-    assert text.startswith(f"{path}:") and "\n" not in text and "expected" in text
-    assert message in text, text
 
 
 @pytest.mark.parametrize(
@@ -437,9 +429,8 @@ def test_solutions_are_counted_from_zero(content, tmp_path):
 )
 def test_broken_solutions_are_refused(content, message, tmp_path):
     """A solution must hold a permutation of the stated size."""
-    with pytest.raises(InstanceFormatError) as caught:
+    with refuses(InstanceFormatError, message):
         load_qaplib_solution(write(tmp_path, content))
-    assert message in str(caught.value), str(caught.value)
 
 
 def test_costs_beyond_64_bits_are_exact():

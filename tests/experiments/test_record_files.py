@@ -115,19 +115,6 @@ def test_processes_that_share_a_file_lose_nothing_and_count_nothing_twice(tmp_pa
     assert sorted(r["seed"] for r in records if "by" in r) == list(range(1000, 1040))
 
 
-def test_runs_of_another_process_are_skipped(tmp_path):
-    """What was written since the file was opened counts as made."""
-    path = tmp_path / "runs.jsonl"
-    runs, others = record_files.Runs(path), record_files.Runs(path)
-    others.add(record(0, cost=1))
-    assert runs.has({"moves": 12}, "x", 0)
-    runs.add(record(0, cost=2))
-    assert runs.records == record_files.read(path) == [record(0, cost=1)]
-    path.unlink()
-    runs.add(record(1))
-    assert record_files.read(path) == [record(1)]
-
-
 @pytest.mark.parametrize("kind", ["folder", "device"])
 def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path, kind):
     """In one line that names it."""

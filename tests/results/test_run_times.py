@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from probes import refuses
 from scipy import stats
 
 from jaxopt_search.results import run_times
@@ -85,9 +86,8 @@ def test_predictions():
     ],
 )
 def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message) as error:
+    with refuses(ValueError, message):
         call()
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("family", TRUE)
