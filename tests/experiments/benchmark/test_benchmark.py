@@ -4,7 +4,7 @@ from experiments import common
 from experiments.benchmark import __main__ as benchmark
 
 
-def test_benchmark_command(tmp_path, monkeypatch, capsys):
+def test_benchmark_command(tmp_path, capsys):
     """One line per case, one record per repetition, on one device and on all."""
     out = tmp_path / "speed.jsonl"
     command = "--cities 9 --searches 4 --moves 2 --repetitions 2 --seconds 0.01"

@@ -21,7 +21,7 @@ def test_moves_keep_the_laws():
     js.testing.check_neighborhood(script.ExchangeByGain(), random_problem(40))
 
 
-def test_the_script_runs(monkeypatch, capsys):
+def test_the_script_runs(capsys):
     """A small run prints its cut and its speed."""
     assert script.main(["--vertices", "8", "--steps", "200", "--searches", "2"]) == 0
     assert f"moves priced: {200 * 2 * 12} in " in capsys.readouterr().out
