@@ -1,6 +1,7 @@
 """Tabu search: its course by a slow reference, what it forbids, and edges of its settings."""
 
 import collections
+import functools
 import itertools
 
 import chex
@@ -58,10 +59,9 @@ def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
     states, info = course(problem, search, state, 250)
     tenures = draws(problem, search, 250)
     first = np.asarray(state.representation.location)
-    slow = slow_tabu(
-        *(first, problem.host.cost(first), {entry: -1 - entry for entry in range(n * n)}),
-        *(lambda one: moves(problem, one), lambda now, cost: tenures[now], age),
-    )
+    cost, until = problem.host.cost(first), {entry: -1 - entry for entry in range(n * n)}
+    own_moves = functools.partial(moves, problem)
+    slow = slow_tabu(first, cost, until, own_moves, lambda now, _: tenures[now], age)
     locations, best = zip(*itertools.islice(slow, 250), strict=True)
     np.testing.assert_array_equal(states.representation.location, locations)
     np.testing.assert_array_equal(states.best_cost, best)

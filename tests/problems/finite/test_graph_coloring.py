@@ -168,11 +168,12 @@ def test_tabu_on_conflicts_is_tabucol():
                 after = [*coloring[:v], c, *coloring[v + 1 :]]
                 yield v * k + c, after, conflicts(matrix, after), [v * k + coloring[v]]
 
+    def tenures(now, cost):
+        return [drawn[now] + int(1.5 * cost)]
+
     first = start.representation.solution.tolist()
-    slow = slow_tabu(
-        *(first, conflicts(matrix, first), dict.fromkeys(range(9 * k), -1), moves),
-        *(lambda now, cost: [drawn[now] + int(1.5 * cost)], 2**30),
-    )
+    until = dict.fromkeys(range(9 * k), -1)
+    slow = slow_tabu(first, conflicts(matrix, first), until, moves, tenures, 2**30)
     expected = [coloring for coloring, _ in itertools.islice(slow, 120)]
     np.testing.assert_array_equal(states.representation.solution, expected)
     assert len(num_moves) > 500
