@@ -4,20 +4,36 @@ import os
 import subprocess
 import sys
 
+import jax
 import jax.numpy as jnp
 import pytest
 from probes import annealing, small_tsp
 
 import jaxopt_search as js
 from jaxopt_search import interrupts
+from jaxopt_search.interrupts import refuse_orphans
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
 STATE = js.init(0, PROBLEM, SEARCH, num_searches=2)
 POINTS = [[0, 0], [3, 1], [1, 5], [4, 4], [2, 2]]
-MATRIX = [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_a_child_knows():
+    """By what JAX itself has started; the parent continues as before."""
+    assert len(jax.devices()) > 0
+    if (child := os.fork()) == 0:
+        try:
+            refuse_orphans()
+        except RuntimeError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    refuse_orphans()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import Levels
+from cases import Levels, matrix_tsp
 from probes import refuses
 
 import jaxopt_search as js
@@ -146,6 +146,11 @@ def test_by_the_metropolis_rule_it_is_annealing():
     one = js.simulated_annealing(js.Relocate(), schedule, **options)
     rule = js.acceptance.metropolis(schedule)
     assert one == js.local_search(js.Relocate(), rule, **options)
+
+
+def test_late_acceptance_lowers_for_cuda():
+    search = js.local_search(js.Relocate(), js.acceptance.late_acceptance(50), moves_per_search=4)
+    assert js.why_not_portable(matrix_tsp(9), search) == ""
 
 
 def test_a_history_outlives_an_exchange():
