@@ -173,6 +173,7 @@ CASES = [
     Case("islands", solved(plan, islands(), exchange=ring, **few), IN_KERNEL, (4,)),
     Case("islands that restart", solved(plan, restarting, **few), IN_KERNEL),
     Case("islands that mix", solved(plan, islands(), exchange=mixing, **few), XLA, (3,)),
+    Case("islands of tours", solved(cities, islands(crossover="ox"), **few), IN_KERNEL),
     Case("islands of vectors", solved(graph, islands(crossover="uniform"), **few), XLA),
     Case("memetic islands", solved(plan, memetic, max_steps=9), XLA),
 ]
