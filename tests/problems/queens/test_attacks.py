@@ -82,6 +82,14 @@ def test_options_change_no_count_on_the_host(name, options):
     assert js.attacking_pairs(placements(n)[:2], name, **options).tolist() == expected(n)[:2]
 
 
+def test_counts_of_threads_beyond_32_bits(monkeypatch):
+    """What the host counts comes back whole, in batches, too."""
+    monkeypatch.setitem(host.HOST, "threads", lambda queens, num_threads: 5 * 2**40 + 3)
+    count = evaluation.scheme("threads", 4, num_threads=77)
+    queens = jnp.zeros((2, 4), jnp.int32)
+    assert evaluation.as_python(jax.vmap(count)(queens)).tolist() == [5 * 2**40 + 3] * 2
+
+
 def test_counts_beyond_32_bits():
     """93,000 queens on one diagonal, either way: n (n - 1) / 2 pairs."""
     queens = np.arange(93_000)
