@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TextIO, TypeVar
 
+import jax
+
 import jaxopt_search as js
 from experiments import flag_types
 from experiments.record_files import Runs, read_all
@@ -37,23 +39,6 @@ _KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instanc
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _NEIGHBOR_DATA = _ROOT.parent / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
-
-
-def until_interrupted(work: Callable[[], Any], out: str | None) -> int:
-    """Does `work` and returns the script's exit status: 0, 1 if a file fails, or 130 after Ctrl-C.
-
-    Args:
-      out: the file from which the same command continues, or None.
-    """
-    try:
-        work()
-    except KeyboardInterrupt:
-        print("\ninterrupted" + (f"; the same command continues from {out}" if out else ""))
-        return 130
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def unless_interrupted(result: Result) -> Result:
@@ -105,40 +90,26 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def add_record_arguments(
-    parser: argparse.ArgumentParser, *experiments: str, out: str | None = None
-) -> None:
-    """Adds `--out`, `--report` and `--markdown`: where records go, and how they are shown.
-
-    A file that cannot be written or read, or holds anything but records, ends the script with one
-    line, before the first run.
+def parser(name: str, text: str | None, *experiments: str) -> argparse.ArgumentParser:
+    """Returns the flags that `run_script` reads: where records go, and how they are shown.
 
     Args:
+      name: of the script below `experiments`.
+      text: what `--help` says about it.
       experiments: those whose records the script writes and shows.
-      out: the default of `--out`.
     """
-    add_out_argument(parser, *experiments, default=out)
-    parser.add_argument(
-        "--report",
-        metavar="FILES",
-        type=flag_types.files_to_report(*experiments),
-        help="only show what is in such files, separated by commas",
+    flags = argparse.ArgumentParser(
+        prog=f"experiments.{name}",
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--markdown", action="store_true", help="tables for a web page")
-
-
-def add_out_argument(
-    parser: argparse.ArgumentParser, *experiments: str, default: str | None = None
-) -> None:
-    """Adds `--out` alone, as `add_record_arguments` does."""
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        type=flag_types.file_to_add_to(*experiments),
-        default=default
-        and pathlib.Path(default),  # text would be checked although --report is given
-        help="file of JSON lines to add to" + (f" (default: {default})" if default else ""),
-    )
+    flags.set_defaults(experiments=experiments)
+    add = flags.add_argument
+    add("--out", metavar="FILE", help="file of JSON lines to add to")
+    shown = "only show what is in such files, separated by commas"
+    add("--report", metavar="FILES", type=flag_types.words, help=shown)
+    add("--markdown", action="store_true", help="tables for a web page")
+    return flags
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
@@ -193,6 +164,23 @@ def find_instances(
         return [instance]
 
 
+def timed(call: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, float]:
+    """Returns what a call returns, once a device has made it, and the seconds until then."""
+    began = time.perf_counter()
+    result = jax.block_until_ready(call(*args, **options))
+    return result, time.perf_counter() - began
+
+
+def grouped(
+    records: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], Any]
+) -> dict[Any, list[dict[str, Any]]]:
+    """Returns records by what `key` makes of them, in the order in which they came."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return groups
+
+
 def table(
     header: str | Sequence[str], rows: Iterable[Sequence[str]], *, markdown: bool = False
 ) -> str:
@@ -235,14 +223,9 @@ class Progress:
         """Counts runs that were in the file already."""
         self._done += num_runs
 
-    def step(self, num_runs: int, text: str) -> None:
-        """Counts runs that were made, and shows where the experiment stands.
-
-        Args:
-          num_runs: how many; 0 to show only the text.
-          text: what was done or is under way.
-        """
-        self._done += num_runs
+    def step(self, text: str) -> None:
+        """Counts a run that was made, and shows where the experiment stands."""
+        self._done += 1
         now, is_last = time.monotonic(), self._done >= self._total
         line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
         if self._out.isatty():
@@ -254,31 +237,41 @@ class Progress:
 
 
 class Job(NamedTuple):
-    """A run that is to be made.
+    """Runs that are to be made, which differ in their seed only.
 
     Attributes:
-      settings: with the instance and the seed, what tells it from others; as in its record.
-      text: what is shown when it is made.
-      make: makes it and returns its record.
+      settings: with the instance and the seed, what tells a run from others; as in its record.
+      text: what is shown when one is made.
+      make: maps the seeds of those that are missing to their records, each given once it is there.
     """
 
     settings: dict[str, Any]
     instance: str
-    seed: int
+    seeds: Sequence[int]
     text: str
-    make: Callable[[], dict[str, Any]]
+    make: Callable[[Sequence[int]], Iterable[dict[str, Any]]]
 
 
-def make_missing(jobs: Sequence[Job], runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    progress = Progress(len(jobs))
+def make_missing(jobs: Iterable[Job], runs: Runs, total: int | None = None) -> list[dict[str, Any]]:
+    """Makes the runs that are not in the file yet; returns the records of all.
+
+    Args:
+      jobs: may be a generator, which then sees in `runs` what the jobs before have made.
+      total: how many runs a generator has.
+    """
+    if total is None:
+        jobs = list(jobs)
+        total = sum(len(job.seeds) for job in jobs)
+    progress, wanted = Progress(total), []
     for job in jobs:
-        if runs.has(job.settings, job.instance, job.seed):
-            progress.skip(1)
-            continue
-        runs.add(job.make())
-        progress.step(1, job.text)
-    return runs.those([(job.settings, job.instance, job.seed) for job in jobs])
+        own = [(job.settings, job.instance, seed) for seed in job.seeds]
+        missing = [seed for *run, seed in own if not runs.has(*run, seed)]
+        progress.skip(len(own) - len(missing))
+        for record in job.make(missing) if missing else ():
+            runs.add(record)
+            progress.step(job.text)
+        wanted += own
+    return runs.those(wanted)
 
 
 def run_script(
@@ -288,33 +281,40 @@ def run_script(
     show: Callable[[list[dict[str, Any]], argparse.Namespace], str],
     execute: Callable[[Any, Runs], list[dict[str, Any]]] = make_missing,
 ) -> int:
-    """Runs a script that has the flags of `add_record_arguments`, and returns its exit status.
+    """Runs a script that has the flags of `parser`, and returns its exit status.
+
+    What a person got wrong, a file that cannot be read or written, or a missing package ends it
+    with one line.
 
     Args:
-      plan: returns what the arguments ask for; a ValueError or FileNotFoundError ends the script.
-      show: returns what is printed of the records, those of `--report` or of the plan; a ValueError
-        ends the script.
+      plan: returns what the arguments ask for.
+      show: returns what is printed of the records, those of `--report` or of the plan.
       execute: makes the runs of a plan that are not in a file yet, and returns the records of all.
+
+    Returns:
+      0, or 130 after Ctrl-C.
     """
     args = flags.parse_args(arguments)
-    records, status = list[dict[str, Any]](), 0
     try:
         if args.report:
-            records = read_all(args.report)
+            records = read_all(args.report, args.experiments)
         else:
             use_cpu_cores()
-            planned, runs = plan(args), Runs(args.out)
-            work = lambda: records.extend(execute(planned, runs))  # noqa: E731
-            status = until_interrupted(work, args.out)
-        if records:
-            print(show(records, args))
-    except (ValueError, FileNotFoundError) as error:
+            runs = Runs(args.out, args.experiments)  # looks at the file before anything runs
+            records = execute(plan(args), runs)
+        print(show(records, args))
+    except KeyboardInterrupt:
+        print("\ninterrupted" + (f"; the same command continues from {args.out}" * bool(args.out)))
+        return 130
+    except (ValueError, OSError, ImportError) as error:
         flags.error(str(error))
-    return status
+    return 0
 
 
 def save_plot(
-    path: str | os.PathLike, draw: Callable[[Any], Any], size: tuple[float, float]
+    path: str | os.PathLike,
+    draw: Callable[[Any], Any],
+    size: tuple[float, float] = (6.4, 4.8),
 ) -> None:
     """Writes a picture, or says on one line why not.
 
@@ -325,17 +325,13 @@ def save_plot(
     """
     try:
         axes = plotting.detached_axes(size)
-    except ImportError as error:
-        print(f"no plot {path}: {error}")
-        return
-    draw(axes)
-    try:
+        draw(axes)
         pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
         axes.figure.savefig(path)
-    except (OSError, ValueError) as error:  # of a format that there is not
+    except (ImportError, OSError, ValueError) as error:
         print(f"no plot {path}: {error}")
-        return
-    print(f"plot written: {path}")
+    else:
+        print(f"plot written: {path}")
 
 
 def _load(kind: type[Instance], name: str, folder: pathlib.Path | None) -> Instance:

@@ -3,9 +3,6 @@
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any
-
-from experiments import record_files
 
 
 def integers(text: str) -> list[int]:
@@ -20,18 +17,14 @@ def integers(text: str) -> list[int]:
 
 def positive(text: str) -> int:
     """Returns a number from 1 up."""
-    return _one(integers(text), text)
+    (value,) = integers(text)
+    return value
 
 
 def limit(text: str) -> float:
     """Returns seconds above 0."""
-    return _one(limits(text), text)
-
-
-def _one(values: list[Any], text: str) -> Any:
-    if len(values) != 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is a list, expected one number")
-    return values[0]
+    (value,) = limits(text)
+    return value
 
 
 def limits(text: str) -> list[float]:
@@ -40,6 +33,18 @@ def limits(text: str) -> list[float]:
     if not all(math.isfinite(value) and value > 0 for value in values):
         raise argparse.ArgumentTypeError(f"{text!r} is not made of numbers above 0")
     return values
+
+
+def some_of(*names: str) -> Callable[[str], list[str]]:
+    """Returns the type of a list of some of these names."""
+
+    def checked(text: str) -> list[str]:
+        parts = words(text)
+        if unknown := [part for part in parts if part not in names]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not among {','.join(names)}")
+        return parts
+
+    return checked
 
 
 def words(text: str) -> list[str]:
@@ -53,30 +58,3 @@ def words(text: str) -> list[str]:
 def devices(text: str) -> int | str:
     """Returns a number of devices, or `all` or a platform."""
     return int(text) if text.isdigit() else text
-
-
-def file_to_add_to(*experiments: str) -> Callable[[str], str]:
-    """Returns the type of a file to which records of these experiments can be added."""
-
-    def checked(path: str) -> str:
-        try:
-            record_files.check_writable(path, experiments)
-        except (ValueError, OSError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return path
-
-    return checked
-
-
-def files_to_report(*experiments: str) -> Callable[[str], list[str]]:
-    """Returns the type of a list such as `a.jsonl,b.jsonl` of files of these experiments."""
-
-    def checked(text: str) -> list[str]:
-        paths = words(text)
-        try:
-            record_files.read_all(paths, experiments)
-        except (ValueError, OSError) as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return paths
-
-    return checked

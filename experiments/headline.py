@@ -17,6 +17,7 @@ import pathlib
 import statistics
 import sys
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from experiments import common, flag_types
@@ -56,9 +57,7 @@ class Line(NamedTuple):
 
 def lines(records: Sequence[dict[str, Any]]) -> dict[str, list[Line]]:
     """Returns the lines by the hardware that ours ran on."""
-    of: dict[str, list[dict[str, Any]]] = {}
-    for record in records:
-        of.setdefault(record["experiment"], []).append(record)
+    of = common.grouped(records, itemgetter("experiment"))
     times = _times(of["peers"])
     scipy = {solver for _, solver in times if solver.startswith("scipy")}
     return {
@@ -100,8 +99,8 @@ def _over(times: dict[tuple[str, str], float], others: set[str]) -> list[float]:
 
 
 def _sets_of_tours(records: Sequence[dict[str, Any]]) -> list[float]:
-    ours = [record for record in records if record["settings"]["solver"] == _OURS]
-    others = [record for record in records if record["settings"]["solver"] != _OURS]
+    by = common.grouped(records, lambda record: record["settings"]["solver"] == _OURS)
+    ours, others = by[True], by[False]
     found = []
     for own in ours:
         good = [r["seconds"] for r in others if r["mean_length"] <= own["mean_length"]]
@@ -130,7 +129,7 @@ def _islands(records: Sequence[dict[str, Any]]) -> list[float]:
 def _successors(records: Sequence[dict[str, Any]]) -> list[float]:
     found = []
     for record in records:
-        setting = Setting(**record["settings"])
+        setting = Setting.of(record)
         if setting.row in FANG and setting.way == "cuda" and not setting.in_floats:
             paper = FANG[setting.row]["1080 Ti"].median
             found.append(paper / (1e3 * statistics.median(record["seconds"])))
@@ -139,17 +138,11 @@ def _successors(records: Sequence[dict[str, Any]]) -> list[float]:
 
 def table(found: dict[str, list[Line]], *, markdown: bool = False) -> str:
     """Returns the least, the median and the greatest ratio of each line."""
-    rows = [
-        [
-            line.what,
-            hardware,
-            line.against,
-            str(len(line.ratios)),
-            *map(_shown, (min(line.ratios), statistics.median(line.ratios), max(line.ratios))),
-        ]
-        for hardware, own in found.items()
-        for line in own
-    ]
+    rows = []
+    for hardware, own in found.items():
+        for what, against, ratios in own:
+            three = map(_shown, (min(ratios), statistics.median(ratios), max(ratios)))
+            rows.append([what, hardware, against, str(len(ratios)), *three])
     header = "what | ours on | against | instances | least | median | most"
     return common.table(header, rows, markdown=markdown)
 
@@ -199,19 +192,12 @@ def _draw_line(ax: Any, line: Line, y: float) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns the exit status."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.headline", description=str(__doc__).partition("\n")[0]
-    )
-    flags.add_argument(
-        "--picture", type=pathlib.Path, default=pathlib.Path("docs/images/headline.svg")
-    )
-    flags.add_argument(
-        "--report",
-        metavar="FILES",
-        type=flag_types.files_to_report(),
-        help="only print the table of these records, separated by commas",
-    )
-    flags.add_argument("--markdown", action="store_true", help="a table for a web page")
+    flags = argparse.ArgumentParser(prog="experiments.headline")
+    add = flags.add_argument
+    add("--picture", type=pathlib.Path, default=pathlib.Path("docs/images/headline.svg"))
+    shown = "only print the table of these records, separated by commas"
+    add("--report", metavar="FILES", type=flag_types.words, help=shown)
+    add("--markdown", action="store_true", help="a table for a web page")
     args = flags.parse_args(arguments)
     found = lines(common.read_all(args.report or RECORDS))
     print(table(found, markdown=args.markdown))

@@ -21,3 +21,10 @@ def compiled(build: Callable[..., Any], *args: Any) -> Any:
     import numba
 
     return build(numba.njit(error_model="numpy"), *args)
+
+
+def xorshift(word):
+    """Returns the next state of a generator of 32 bits; Marsaglia, "Xorshift RNGs", 2003."""
+    word ^= (word << 13) & 0xFFFFFFFF
+    word ^= word >> 17
+    return word ^ ((word << 5) & 0xFFFFFFFF)

@@ -15,7 +15,6 @@ run, and whether the searches are those of XLA on a CPU, bit for bit.
 import argparse
 import dataclasses
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -201,18 +200,14 @@ def moves_per_second(
     search = js.simulated_annealing(moves, mean_change(problem, moves) / 30, moves_per_search=each)
 
     def run(steps: int) -> Any:
-        state = js.run(0, problem, search, num_searches=number, max_steps=steps, implementation=how)
-        return jax.block_until_ready(state)
+        return js.run(0, problem, search, num_searches=number, max_steps=steps, implementation=how)
 
-    short, steps = run(20), 20
-    while is_timed:
-        began = time.perf_counter()
-        run(steps)
-        took = time.perf_counter() - began
-        if took > _LEAST_SECONDS:
-            return each * number * steps / took, short
+    short, steps = jax.block_until_ready(run(20)), 5
+    took = 0.0
+    while is_timed and took < _LEAST_SECONDS:
         steps *= 4
-    return 0.0, short
+        _, took = common.timed(run, steps)
+    return each * number * steps / took if is_timed else 0.0, short
 
 
 def rates(number: int) -> str:
@@ -257,15 +252,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             others.append(by_hand(problem, moves, found, seed))
         means = np.mean(others, axis=0)
         best, own = means.min(), np.mean(ours)
-        rows.append(
-            [
-                name,
-                f"{own:.1f}",
-                f"{best:.1f}",
-                f"{means.max():.1f}",
-                f"{(own - best) / abs(best):+.2%}",
-            ]
-        )
+        costs = (f"{cost:.1f}" for cost in (own, best, means.max()))
+        rows.append([name, *costs, f"{(own - best) / abs(best):+.2%}"])
         print(" | ".join(rows[-1]), flush=True)
     header = "problem | js.anneal | best schedule | worst schedule | js.anneal less the best"
     print("\n" + common.table(header, rows, markdown=True))

@@ -38,6 +38,7 @@ class Goals(NamedTuple):
     y: jax.Array
 
 
+@functools.cache
 def division_by(side: int) -> tuple[int, int]:
     """Returns (factor, shift): `cell * factor >> shift` is `cell // side`, below `side * side`.
 
@@ -126,7 +127,7 @@ class Nearer(LocalHeuristic):
 
     def _place(self, possibility: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Returns the row and the column of a cell in the window."""
-        factor, shift = _division_by(self.side)
+        factor, shift = division_by(self.side)
         cell = possibility + (possibility >= self.max_possibilities // 2).astype(jnp.int32)
         row = (cell * factor) >> shift
         return row, cell - row * self.side
@@ -136,8 +137,6 @@ class Nearer(LocalHeuristic):
         half = self.side // 2
         return load(state.x, variable) - half, load(state.y, variable) - half
 
-
-_division_by = functools.cache(division_by)
 
 _2_23 = np.float32(2**23)
 _BITS = int(_2_23.view(np.int32))

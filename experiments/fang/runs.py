@@ -1,8 +1,6 @@
 """What is run: all variables of all states get a new value, some times over."""
 
-import functools
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,7 +32,6 @@ class Setting(NamedTuple):
       way: `"cuda"`, `"xla"` or `"native"`, how the library does it; or `"compiled"`: the loop of
         `compiled.py` on one core.
       devices: how many.
-      ratings: as in `js.successors.generate`.
       in_floats: as in `Nearer`.
     """
 
@@ -44,8 +41,11 @@ class Setting(NamedTuple):
     possibilities: int
     way: str
     devices: int = 1
-    ratings: str = "auto"
     in_floats: bool = False
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> "Setting":
+        return cls(*(record["settings"][name] for name in cls._fields))
 
     @property
     def row(self) -> Row:
@@ -83,16 +83,11 @@ def devices_of(way: str, number: int) -> tuple[jax.Device, ...]:
     """
     if way == "compiled" and not one_core.has_numba():
         raise ValueError("ways has 'compiled', which needs numba, from the extra peers")
-    if way in ("native", "compiled"):
-        found = jax.local_devices(backend="cpu")
-    elif way == "cuda":
-        found = find_devices("gpu")
-    else:
-        found = jax.local_devices()
+    found = find_devices({"cuda": "gpu", "xla": "all"}.get(way, "cpu"))
     most = 1 if way == "compiled" else len(found)
     if number > most:
         raise ValueError(f"devices is {number}, expected at most {most} for {way}")
-    return tuple(found[:number])
+    return found[:number]
 
 
 def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
@@ -124,19 +119,13 @@ def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
 
 def _timed(execute: Callable[[int], Any], limits: Limits) -> tuple[float, list[float]]:
     """Returns the seconds of the first call, and of those after it."""
+    _, first = common.timed(execute, 0)
     seconds: list[float] = []
-    began = time.perf_counter()
-    while len(seconds) <= limits.executions:
-        before = time.perf_counter()
-        execute(len(seconds))
-        now = time.perf_counter()
-        seconds.append(now - before)
-        if len(seconds) == 1:
-            began = now
-        if len(seconds) > _FEWEST and now - began > limits.seconds:
-            break
-    first, *others = seconds
-    return first, others
+    while len(seconds) < limits.executions and (
+        len(seconds) < _FEWEST or sum(seconds) <= limits.seconds
+    ):
+        seconds.append(common.timed(execute, len(seconds) + 1)[1])
+    return first, seconds
 
 
 def _time_compiled(setting: Setting, limits: Limits) -> tuple[float, list[float]]:
@@ -155,17 +144,17 @@ def _time_calls(
 ) -> tuple[float, list[float]]:
     heuristic = setting.heuristic
     goals, points = start(setting.states, heuristic)
-    options = {"ratings": setting.ratings, "implementation": setting.way, "devices": devices}
+    options = {"implementation": setting.way, "devices": devices, "donate": True}
     with jax.default_device(devices[0]):
         goals, states = jax.tree.map(jnp.asarray, (goals, points))
         keys = [random.as_key(number) for number in range(limits.executions + 1)]
         jax.block_until_ready((goals, states, keys))
 
-        def execute(number: int) -> None:
+        def execute(number: int) -> Any:
             nonlocal states
-            key = keys[number]
-            found = js.successors.generate(key, heuristic, goals, states, donate=True, **options)
-            states = jax.block_until_ready(found).states
+            found = js.successors.generate(keys[number], heuristic, goals, states, **options)
+            states = found.states
+            return found
 
         return _timed(execute, limits)
 
@@ -177,12 +166,12 @@ def in_one_program(setting: Setting, seconds: float) -> list[float]:
       seconds: about how long an execution takes.
     """
     heuristic, (device,) = setting.heuristic, devices_of(setting.way, setting.devices)
-    options = {"ratings": setting.ratings, "implementation": setting.way}
 
     @jax.jit
     def run(goals: Any, states: Any, number: jax.Array) -> Any:
         def one(i: jax.Array, states: Any) -> Any:
             key = random.Key(jnp.uint32(0), i.astype(jnp.uint32))
+            options = {"implementation": setting.way}
             return js.successors.generate(key, heuristic, goals, states, **options).states
 
         return lax.fori_loop(0, number, one, states)
@@ -191,17 +180,11 @@ def in_one_program(setting: Setting, seconds: float) -> list[float]:
     with jax.default_device(device):
         given = jax.tree.map(jnp.asarray, start(setting.states, heuristic))
         jax.block_until_ready(run(*given, jnp.int32(1)))
-        found = []
-        for _ in range(_PROGRAMS):
-            began = time.perf_counter()
-            jax.block_until_ready(run(*given, jnp.int32(number)))
-            found.append((time.perf_counter() - began) / number)
-    return found
+        times = [common.timed(run, *given, jnp.int32(number))[1] for _ in range(_PROGRAMS)]
+    return [seconds / number for seconds in times]
 
 
-def jobs(plan: Sequence[Setting], limits: Limits) -> list[Job]:
-    """Returns the runs of a plan."""
-    return [
-        Job(s._asdict(), s.name, 0, f"{s.name}, {s.way}", functools.partial(measure, s, limits))
-        for s in plan
-    ]
+def job(setting: Setting, limits: Limits) -> Job:
+    """Returns the one run of a setting."""
+    text = f"{setting.name}, {setting.way}"
+    return Job(setting._asdict(), setting.name, [0], text, lambda _: [measure(setting, limits)])

@@ -1,32 +1,25 @@
 """Tables of what `runs` has recorded."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from statistics import median, stdev
 from typing import Any
 
 from experiments import common
-from experiments.fang.paper import CORES, TABLE_1, TABLE_2, Row, Time
+from experiments.fang.paper import CORES, Row, Time
 from experiments.fang.runs import WAYS, Setting
 
 Records = Sequence[dict[str, Any]]
-Ways = Sequence[str] | None
-"""Of which to show records; None for all."""
 
 _ON_CORES = ("native", "compiled")
 
 
-def table_1(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
-    """Returns times of the rows of Table 1 next to the times of the paper's four machines."""
-    return _table(_of(ways, records), TABLE_1, markdown)
+def report(records: Records, paper: dict[Row, dict[str, Time]], *, markdown: bool = False) -> str:
+    """Returns our times of the rows of a table of the paper next to its own machines' times.
 
-
-def table_2(records: Records, *, markdown: bool = False, ways: Ways = None) -> str:
-    """Returns times of the rows of Table 2, and how many times those with a load of 1."""
-    return _table(_of(ways, records), TABLE_2, markdown)
-
-
-def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) -> str:
-    by_setting = {Setting(**r["settings"]): r for r in records}
+    Where rows differ in their load, also how many times those with a load of 1.
+    """
+    by_setting = {Setting.of(r): r for r in records}
     kinds = sorted({setting[4:] for setting in by_setting}, key=_order)
     machines = list(next(iter(paper.values())))
     has_loads = len({row.load for row in paper}) > 1
@@ -49,7 +42,7 @@ def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) 
                 ]
             )
         if len(ratios) == len(paper):
-            lowest = [_short(min(column, key=_or_infinite)) for column in zip(*ratios, strict=True)]
+            lowest = [_short(min(column)) for column in zip(*ratios, strict=True)]
             blank = [""] * (len(rows[-1]) - len(lowest) - 1)
             rows.append(["lowest", *blank, *lowest])
     loads = ["x load 1"] if has_loads else []
@@ -63,35 +56,27 @@ def _table(records: Records, paper: dict[Row, dict[str, Time]], markdown: bool) 
     return common.table(header, rows, markdown=markdown)
 
 
-def _of(ways: Ways, records: Records) -> Records:
-    return [record for record in records if ways is None or record["settings"]["way"] in ways]
-
-
 def _order(kind: tuple[Any, ...]) -> tuple[Any, ...]:
     way, *others = kind
     return WAYS.index(way), *others
 
 
 def _ours(record: dict[str, Any]) -> list[str]:
-    setting = Setting(**record["settings"])
+    setting = Setting.of(record)
     milliseconds = [1e3 * seconds for seconds in record["seconds"]]
     in_a_program = [1e3 * seconds for seconds in record["seconds_in_a_program"]]
+    deviation = stdev(milliseconds) if len(milliseconds) > 1 else 0.0
     number = setting.states * setting.variables * setting.possibilities
-    parts = [setting.way, "" if setting.ratings == "auto" else setting.ratings]
-    parts.append("floats" if setting.in_floats else "")
+    parts = [setting.way, "floats" if setting.in_floats else ""]
     parts.append(f"x {setting.devices}" if setting.devices > 1 else "")
     return [
         " ".join(part for part in parts if part),
         str(len(milliseconds)),
         f"{record['compile_seconds']:.1f}",
-        _plus_minus(median(milliseconds), stdev(milliseconds) if len(milliseconds) > 1 else None),
+        f"{median(milliseconds):.4g} ± {deviation:.2g}",
         f"{median(in_a_program):.3g}" if in_a_program else "-",
         f"{1e6 * median(in_a_program or milliseconds) / number:.3g}",
     ]
-
-
-def _plus_minus(value: float, deviation: float | None) -> str:
-    return f"{value:.4g}" + ("" if deviation is None else f" ± {deviation:.2g}")
 
 
 def _times_as_load_1(row: Row, own: dict[Row, dict[str, Any]]) -> str:
@@ -104,20 +89,16 @@ def _paper_as_load_1(row: Row, paper: dict[Row, dict[str, Time]]) -> str:
     return f"{next(medians) / next(medians):.2f}"
 
 
-def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float | None, ...]:
-    """Returns how many times faster than the 1080 Ti, than the i9, and per core than the i9."""
-    setting, ours = Setting(**record["settings"]), 1e3 * median(record["seconds"])
+def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float, ...]:
+    """Returns how many times faster than the 1080 Ti, than the i9, and per core than the i9.
+
+    The last one is infinite for what ran on no core.
+    """
+    setting, ours = Setting.of(record), 1e3 * median(record["seconds"])
     whole = paper["i9 7940X"].median / ours
     per_core = whole * CORES["i9 7940X"] / setting.devices
-    return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else None
+    return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else math.inf
 
 
-def _or_infinite(ratio: float | None) -> float:
-    return float("inf") if ratio is None else ratio
-
-
-def _short(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.3g}"
-
-
-TABLES: dict[int, Callable[..., str]] = {1: table_1, 2: table_2}
+def _short(ratio: float) -> str:
+    return f"{ratio:.3g}" if math.isfinite(ratio) else "-"

@@ -19,7 +19,7 @@ searches run side by side follows from the size of the table of moves alone
 `--ways numba` is TabuCol on one core (`compiled_coloring`), one search for the same time.
 """
 
-import argparse
+import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -67,40 +67,32 @@ def search() -> Search:
 
 def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is colored."""
-    case = CASES[name]
-    graph = case.make(seed)
+    graph, colors = CASES[name].make(seed), CASES[name].num_colors
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
-        run = _ours if way == OURS else _on_a_core
-        coloring, fields = run(graph, case.num_colors, seed, seconds, searches, devices)
+        if way == OURS:
+            problem = js.graph_coloring(graph.edges, colors, num_vertices=graph.n)
+            own = problem, search(), seed, searches, seconds, 0
+            coloring, fields = timed_runs.ours(*own, devices=devices)
+        else:
+            coloring, fields = on_a_core(seconds)
         low, high = graph.edges.T
         conflicts = int((coloring[low] == coloring[high]).sum())
         return {"vertices": graph.n, "edges": len(graph.edges), "conflicts": conflicts, **fields}
 
-    colors = case.num_colors
+    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
+        advance, tenure = one_core.compiled(compiled_coloring.build), compiled_coloring.TENURE
+        around = compiled_coloring.neighbors(graph)
+        one = compiled_coloring.start(graph, colors, seed)
+        fields = timed_runs.on_a_core(
+            lambda steps: advance(around.first, around.vertex, one, steps, 0, tenure),
+            lambda: int(one.numbers[2]),
+            seconds,
+            0,
+        )
+        return one.best, fields
+
     return Prepared(graph.name, graph.n, colors, {"colors": colors}, make)
-
-
-def _ours(
-    graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
-) -> tuple[Any, dict[str, Any]]:
-    problem = js.graph_coloring(graph.edges, num_colors, num_vertices=graph.n)
-    result, fields = timed_runs.ours(problem, search(), seed, searches, seconds, 0, devices=devices)
-    return result.x, fields
-
-
-def _on_a_core(
-    graph: GraphInstance, num_colors: int, seed: int, seconds: float, searches: int, devices: Any
-) -> tuple[Any, dict[str, Any]]:
-    advance, around = one_core.compiled(compiled_coloring.build), compiled_coloring.neighbors(graph)
-    one = compiled_coloring.start(graph, num_colors, seed)
-    fields = timed_runs.on_a_core(
-        lambda steps: advance(around.first, around.vertex, one, steps, 0, compiled_coloring.TENURE),
-        lambda: int(one.numbers[2]),
-        seconds,
-        0,
-    )
-    return one.best, fields
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
@@ -112,8 +104,10 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     rows = []
     groups = timed_runs.by_group(records, "graph", "colors", "way", "searches", "seconds")
     for (name, colors, way, searches, _), group in groups.items():
-        times = [_time(record) for record in group]
-        steps = [_steps(record) for record in group]
+        times, steps = (
+            [math.inf if record["conflicts"] else record[what] for record in group]
+            for what in ("seconds", "first_step")
+        )
         left = [record["conflicts"] for record in group if record["conflicts"]]
         row = [name, str(group[0]["vertices"]), str(group[0]["edges"]), str(colors), way]
         row += [str(searches), f"{len(group) - len(left)}/{len(group)}"]
@@ -125,35 +119,15 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
 
-_ENDLESS = float("inf")
-
-
-def _time(record: dict[str, Any]) -> float:
-    return _ENDLESS if record["conflicts"] else record["seconds"]
-
-
-def _steps(record: dict[str, Any]) -> float:
-    return _ENDLESS if record["conflicts"] else record["first_step"]
-
-
 def _shown(value: float, how: str) -> str:
-    return "-" if value == _ENDLESS else format(value, how)
-
-
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    small = ["queen5_5", "queen6_6", "myciel3", "myciel4"]
-    description = "Colors graphs by tabu search on FANG's N(x)."
-    return timed_runs.parser("coloring", description, list(CASES), small)
+    return format(value, how) if math.isfinite(value) else "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(),
-        arguments,
-        lambda args: timed_runs.jobs_of(args, "coloring", list(CASES), prepared),
-        lambda records, args: table(records, markdown=args.markdown),
+    small = ["queen5_5", "queen6_6", "myciel3", "myciel4"]
+    return timed_runs.run_script(
+        "coloring", __doc__, arguments, list(CASES), small, prepared, table
     )
 
 

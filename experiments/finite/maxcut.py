@@ -25,7 +25,7 @@ with as many searches as the tabu search and without another setting.
 time, with the tenures of breakout local search, which served it best.
 """
 
-import argparse
+import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -76,50 +76,37 @@ def search(n: int) -> Search:
 
 def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is cut."""
-    graph = GRAPHS[name]()
+    graph, best = GRAPHS[name](), BEST[name]
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
-        limits = BEST[name], seed, seconds, searches, devices
-        sides, fields = _on_a_core(graph, *limits) if way == CORE else _ours(graph, way, *limits)
+        if way == CORE:
+            sides, fields = on_a_core(seconds)
+        else:
+            problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
+            part, how = search(graph.n), {"devices": devices}
+            if way == "anneal":
+                part = js.Flip()
+            elif way == "bifurcation":
+                part = js.simulated_bifurcation()
+            else:
+                how["exchange"] = js.ring(every=EXCHANGE_EVERY)
+            sides, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
         found = compiled_maxcut.cut(graph, sides)
         return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
 
+    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
+        advance = one_core.compiled(compiled_maxcut.build)
+        around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
+        one = compiled_maxcut.start(graph, seed)
+        fields = timed_runs.on_a_core(
+            lambda steps: advance(*around, one, steps, best, *bounds),
+            lambda: -int(one.numbers[2]),
+            seconds,
+            -best,
+        )
+        return one.best, fields
+
     return Prepared(name, graph.n, 2, {}, make)
-
-
-def _ours(
-    graph: GraphInstance,
-    way: str,
-    best: int,
-    seed: int,
-    seconds: float,
-    searches: int,
-    devices: Any,
-) -> tuple[Any, dict[str, Any]]:
-    problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
-    part, how = search(graph.n), {"devices": devices}
-    if way == "anneal":
-        part = js.Flip()
-    elif way == "bifurcation":
-        part = js.simulated_bifurcation()
-    else:
-        how["exchange"] = js.ring(every=EXCHANGE_EVERY)
-    result, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
-    return result.x, fields
-
-
-def _on_a_core(
-    graph: GraphInstance, best: int, seed: int, seconds: float, searches: int, devices: Any
-) -> tuple[Any, dict[str, Any]]:
-    advance, around = one_core.compiled(compiled_maxcut.build), compiled_coloring.neighbors(graph)
-    one, bounds = compiled_maxcut.start(graph, seed), compiled_maxcut.tenure(graph.n)
-    fields = timed_runs.on_a_core(
-        lambda steps: advance(*around, one, steps, best, *bounds),
-        lambda: -int(one.numbers[2]),
-        seconds,
-        -best,
-    )
-    return one.best, fields
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
@@ -134,7 +121,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         best = BEST[name]
         cuts = [record["cut"] for record in group]
         near, there = (
-            [_endless(timed_runs.seconds_to(record, -least)) for record in group]
+            [timed_runs.seconds_to(record, -least) for record in group]
             for least in (best * (1 - _NEAR), best)
         )
         mean = statistics.mean(cuts)
@@ -147,34 +134,17 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
 
-_ENDLESS = float("inf")
-
-
-def _endless(seconds: float | None) -> float:
-    return _ENDLESS if seconds is None else seconds
-
-
 def _reached(times: list[float]) -> tuple[str, str]:
     """Returns how many runs came so far, and their median time."""
     middle = statistics.median(times)
-    number = sum(seconds < _ENDLESS for seconds in times)
-    return f"{number}/{len(times)}", "-" if middle == _ENDLESS else f"{middle:.3g}"
-
-
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    return timed_runs.parser(
-        "maxcut", "Maximum cuts of the G-set's graphs.", list(GRAPHS), ["G1", "G6", "G43"], WAYS
-    )
+    number = sum(map(math.isfinite, times))
+    return f"{number}/{len(times)}", f"{middle:.3g}" if math.isfinite(middle) else "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(),
-        arguments,
-        lambda args: timed_runs.jobs_of(args, "maxcut", list(GRAPHS), prepared, WAYS),
-        lambda records, args: table(records, markdown=args.markdown),
+    return timed_runs.run_script(
+        "maxcut", __doc__, arguments, list(GRAPHS), ["G1", "G6", "G43"], prepared, table, WAYS
     )
 
 

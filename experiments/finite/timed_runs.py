@@ -1,10 +1,11 @@
 """What `coloring.py` and `maxcut.py` share: runs for a limited time, ours and on one core."""
 
 import argparse
-import itertools
-import json
+import math
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -12,8 +13,8 @@ import jax
 import jaxopt_search as js
 from experiments import common, flag_types, one_core
 from experiments.common import Job
+from experiments.peers.levels import improvements
 from jaxopt_search.engine.devices import find_devices
-from jaxopt_search.results import Record
 from jaxopt_search.types import Neighborhood, Problem, Search
 
 OURS, CORE = "ours", "numba"
@@ -33,28 +34,6 @@ def num_searches(rows: int, columns: int) -> int:
     return min(max(_MOST_ENTRIES // (2 * rows * columns), _FEWEST), _MOST)
 
 
-def parser(
-    name: str,
-    description: str,
-    graphs: Sequence[str],
-    default: list[str],
-    ways: Sequence[str] = WAYS,
-) -> argparse.ArgumentParser:
-    """Returns the flags of the script `experiments.{name}`, which runs on some of `graphs`."""
-    flags = argparse.ArgumentParser(prog=f"experiments.finite.{name}", description=description)
-    add, number = flags.add_argument, flag_types.positive
-    graphs_help = f"some of {','.join(graphs)}, or all"
-    add("--graphs", type=flag_types.words, default=default, help=graphs_help)
-    add("--ways", type=flag_types.words, default=[OURS], help=", ".join(ways))
-    add("--seeds", type=number, default=3, help="runs of each")
-    add("--first-seed", type=int, default=0)
-    add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
-    add("--searches", type=number, help="side by side (default: by the size)")
-    add("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags, name)
-    return flags
-
-
 class Prepared(NamedTuple):
     """A graph, and how it is searched.
 
@@ -72,38 +51,53 @@ class Prepared(NamedTuple):
     make: Callable[..., dict[str, Any]]
 
 
-def jobs_of(
-    args: argparse.Namespace,
+def run_script(
     experiment: str,
+    text: str | None,
+    arguments: Sequence[str] | None,
     graphs: Sequence[str],
+    default: list[str],
     prepare: Callable[[str, int], Prepared],
+    table: Callable[..., str],
     ways: Sequence[str] = WAYS,
-) -> list[Job]:
-    """Returns the runs that flags ask for.
+) -> int:
+    """Runs the script `experiments.finite.EXPERIMENT`, and returns its exit status.
 
     Args:
+      text: what `--help` says about it.
+      graphs: the names that there are, of which those of `default` are the default.
       prepare: makes a graph by its name and the seed of a run.
+      table: returns the table of records.
       ways: those that there are.
     """
-    names = list(graphs) if args.graphs == ["all"] else args.graphs
-    for name in names:
-        if name not in graphs:
-            raise ValueError(f"{name!r} is not among {','.join(graphs)} or all")
-    seeds = range(args.first_seed, args.first_seed + args.seeds)
-    jobs = []
-    for name, way, seed in itertools.product(names, check_ways(args.ways, ways), seeds):
+
+    def job(args: argparse.Namespace, name: str, way: str, seed: int) -> Job:
         one = prepare(name, seed)
         searches = 1 if way == CORE else args.searches or num_searches(one.n, one.columns)
         settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
+        settings |= one.settings
         known = {"experiment": experiment, "instance": one.instance, "seed": seed}
-        known["settings"] = settings | one.settings
+        known |= {"settings": settings}
+        make = lambda _: [known | one.make(way, args.seconds, searches, args.devices)]  # noqa: E731
+        return Job(settings, one.instance, [seed], f"{one.instance} {way}", make)
 
-        def make(one=one, known=known, how=(way, args.seconds, searches, args.devices)):
-            return known | one.make(*how)
+    def jobs_of(args: argparse.Namespace) -> list[Job]:
+        if CORE in args.ways and not one_core.has_numba():
+            raise ValueError("numba is not installed, expected it for the way 'numba'")
+        names = graphs if args.graphs == ["all"] else args.graphs
+        return [job(args, *one) for one in product(names, args.ways, range(args.seeds))]
 
-        text = f"{one.instance} {way}"
-        jobs.append(Job(known["settings"], one.instance, seed, text, make))
-    return jobs
+    flags = common.parser(f"finite.{experiment}", text, experiment)
+    add, number, some_of = flags.add_argument, flag_types.positive, flag_types.some_of
+    graphs_help = f"some of {','.join(graphs)}, or all"
+    add("--graphs", type=some_of(*graphs, "all"), default=default, help=graphs_help)
+    add("--ways", type=some_of(*ways), default=[OURS], help=", ".join(ways))
+    add("--seeds", type=number, default=3, help="runs of each, from 0 on")
+    add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
+    add("--searches", type=number, help="side by side (default: by the size)")
+    add("--devices", type=flag_types.devices, default="all")
+    show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
+    return common.run_script(flags, arguments, jobs_of, show)
 
 
 def ours(
@@ -114,8 +108,8 @@ def ours(
     seconds: float,
     target: int | None,
     **how: Any,
-) -> tuple[js.Result, dict[str, Any]]:
-    """Returns the result of a run, and the fields of its record that do not depend on the problem.
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the solution of a run, and the fields of its record that any problem has.
 
     Of a neighborhood, `js.anneal` is the search.
 
@@ -138,19 +132,10 @@ def ours(
         "seconds_before": result.compile_seconds,
         "steps": result.nit,
         "first_step": None if result.first_hit is None else result.first_hit.step,
-        "course": [[line.seconds, line.best] for line in _falls(result.history)],
+        "course": improvements([(line.seconds, line.best) for line in result.history]),
         **common.provenance(find_devices(how.get("devices"))),
     }
-    return result, fields
-
-
-def _falls(history: Sequence[Record]) -> list[Record]:
-    """Returns the lines of a history with a better cost than all before."""
-    kept: list[Record] = []
-    for line in history:
-        if not kept or line.best < kept[-1].best:
-            kept.append(line)
-    return kept
+    return result.x, fields
 
 
 def on_a_core(
@@ -168,8 +153,7 @@ def on_a_core(
     while True:
         steps += advance(_STEPS_OF_A_CHUNK)
         passed, found = time.perf_counter() - began, best()
-        if not course or found < course[-1][1]:
-            course.append([passed, found])
+        course.append((passed, found))
         is_hit = target is not None and found <= target
         if is_hit or passed >= seconds:
             break
@@ -177,37 +161,20 @@ def on_a_core(
         "seconds": passed,
         "steps": steps,
         "first_step": steps if is_hit else None,
-        "course": course,
+        "course": improvements(course),
         **common.provenance(jax.devices("cpu")[:1]),
     }
 
 
-def seconds_to(record: dict[str, Any], cost: float) -> float | None:
-    """Returns when a run had this cost or a lower one, None if it never had."""
-    return next((seconds for seconds, found in record["course"] if found <= cost), None)
-
-
-def check_ways(names: Sequence[str], ways: Sequence[str]) -> list[str]:
-    """Returns the names of ways.
-
-    Raises:
-      ValueError: if one is not among the `ways` that there are, or cannot be run here.
-    """
-    for name in names:
-        if name not in ways:
-            raise ValueError(f"{name!r} is not among {','.join(ways)}")
-        if name == CORE and not one_core.has_numba():
-            raise ValueError("numba is not installed, expected it for the way 'numba'")
-    return list(names)
+def seconds_to(record: dict[str, Any], cost: float) -> float:
+    """Returns when a run had this cost or a lower one, infinity if it never had."""
+    return next((seconds for seconds, found in record["course"] if found <= cost), math.inf)
 
 
 def by_group(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[dict[str, Any]]]:
     """Returns records by these of their settings, the seeds of a group together."""
-    groups: dict[str, tuple[tuple, list[dict[str, Any]]]] = {}
-    for record in records:
-        key = tuple(record["settings"][name] for name in names)
-        groups.setdefault(json.dumps(key), (key, []))[1].append(record)
-    return dict(groups.values())
+    parts = itemgetter(*names)
+    return common.grouped(records, lambda record: parts(record["settings"]))
 
 
 def microseconds_per_step(records: Sequence[dict[str, Any]]) -> str:

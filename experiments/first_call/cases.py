@@ -64,13 +64,10 @@ def chosen(names: Sequence[str]) -> list[str]:
       ['queens-100', 'queens-1000', 'nug12']
     """
     every = [name for own in NAMES.values() for name in own]
-    found: dict[str, None] = {}
-    for name in names:
-        if name not in ("all", *NAMES, *every):
-            expected = ["all", *NAMES, *every]
-            raise ValueError(f"case {name!r} is unknown, expected some of {expected}")
-        found |= dict.fromkeys(every if name == "all" else NAMES.get(name, (name,)))
-    return list(found)
+    known = NAMES | {name: (name,) for name in every} | {"all": every}
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"case {unknown[0]!r} is unknown, expected some of {list(known)}")
+    return list(dict.fromkeys(case for name in names for case in known[name]))
 
 
 def cases(names: Sequence[str], data: str | None) -> list[Case]:
@@ -89,16 +86,11 @@ def cases(names: Sequence[str], data: str | None) -> list[Case]:
 def _case(name: str, data: str | None, loaded: dict[str, Any]) -> Case:
     if name in _QUEENS:
         return queens_case(_QUEENS[name])
-    if name in _QAP:
-        n = _QAP[name]
-        generate = lambda: js.datasets.uniform_qap(n, seed=0)  # noqa: E731
-        (instance,) = common.find_instances(None, data, name, generate)
-        return qap_case(instance)
-    name, _, form = name.rpartition("-")
+    name, _, form = name.partition("-")
+    make, n = (js.datasets.uniform_qap, _QAP[name]) if name in _QAP else (_uniform, _TSP[name])
     if name not in loaded:
-        generate = lambda: _uniform(_TSP[name], seed=0)  # noqa: E731
-        (loaded[name],) = common.find_instances(None, data, name, generate)
-    return tsp_case(loaded[name], form)
+        (loaded[name],) = common.find_instances(None, data, name, lambda: make(n, seed=0))
+    return tsp_case(loaded[name], form) if form else qap_case(loaded[name])
 
 
 def tsp_case(instance: Any, form: str) -> Case:

@@ -1,7 +1,6 @@
 """The processes that are measured, and their records."""
 
 import itertools
-import math
 import pathlib
 import tempfile
 from collections.abc import Sequence
@@ -10,8 +9,8 @@ from typing import Any, NamedTuple
 from experiments import common
 from experiments.common import Job, Runs, make_missing
 from experiments.first_call.cases import Case
-from experiments.first_call.processes import Call, Request, answer
-from experiments.peers.levels import gap
+from experiments.first_call.processes import Call, answer
+from experiments.peers.levels import finite, gap
 
 OURS = "jaxopt_search"
 STATES = ("cold", "cached", "second_size", "second_call")
@@ -38,28 +37,8 @@ class Plan(NamedTuple):
 def execute(plan: Plan, runs: Runs) -> Records:
     """Makes the runs of a plan that are not in the file yet; returns the records of all."""
     with tempfile.TemporaryDirectory() as folder:
-        return make_missing(jobs(plan, Caches(pathlib.Path(folder), plan.seconds)), runs)
-
-
-class Caches:
-    """A cache for each case, filled by a process of its own before it is first asked for."""
-
-    def __init__(self, folder: pathlib.Path, seconds: float):
-        self._folder, self._seconds = folder, seconds
-
-    def filled(self, case: Case) -> pathlib.Path:
-        """Returns the folder of a case."""
-        cache = self._folder / case.name
-        if not cache.exists():
-            cache.mkdir(mode=0o700)
-            answer(Request(case.kind, calls(case, "cached", 0), self._seconds), cache)
-        return cache
-
-
-def jobs(plan: Plan, caches: Caches) -> list[Job]:
-    """Returns the runs of a plan, those of the first seed first."""
-    every = itertools.product(plan.seeds, plan.cases, plan.states)
-    return [_job(plan, case, state, seed, caches) for seed, case, state in every]
+        every = itertools.product(plan.seeds, plan.cases, plan.states)
+        return make_missing([_job(plan, pathlib.Path(folder), *one) for one in every], runs)
 
 
 def calls(case: Case, state: str, seed: int) -> list[Call]:
@@ -72,21 +51,19 @@ def calls(case: Case, state: str, seed: int) -> list[Call]:
     return [last]
 
 
-def _job(plan: Plan, case: Case, state: str, seed: int, caches: Caches) -> Job:
-    settings = _settings(plan, case, state)
-
-    def make() -> dict[str, Any]:
-        cache = caches.filled(case) if state == "cached" else None
-        request = Request(case.kind, calls(case, state, seed), plan.seconds)
-        return record(case, settings, seed, answer(request, cache))
-
-    return Job(settings, case.instance.name, seed, f"{case.name} {state}", make)
-
-
-def _settings(plan: Plan, case: Case, state: str) -> dict[str, Any]:
-    """Returns what tells a run from others of the same instance and seed."""
+def _job(plan: Plan, folder: pathlib.Path, seed: int, case: Case, state: str) -> Job:
     known = {"case": case.name, "kind": case.kind, "solver": OURS, "version": plan.env[OURS]}
-    return known | {"state": state, "seconds": plan.seconds, "machine": plan.env["devices"]}
+    settings = known | {"state": state, "seconds": plan.seconds, "machine": plan.env["devices"]}
+
+    def make(seeds: Sequence[int]) -> Records:
+        cache = folder / case.name if state == "cached" else None
+        if cache and not cache.exists():
+            cache.mkdir(mode=0o700)
+            answer(case.kind, calls(case, state, 0), plan.seconds, cache)
+        found = answer(case.kind, calls(case, state, seed), plan.seconds, cache)
+        return [record(case, settings, seed, found)]
+
+    return Job(settings, case.instance.name, [seed], f"{case.name} {state}", make)
 
 
 def record(
@@ -94,7 +71,6 @@ def record(
 ) -> dict[str, Any]:
     """Returns the record of a run, with the exact cost of its solution and the gap."""
     cost, best_known = case.cost(answer["solution"]), case.instance.best_known
-    above = math.inf if best_known is None else gap(cost, best_known)
     times = ("import", "device", "first_step", "compile", "call", "process")
     fun = answer.get("fun")
     return {
@@ -109,7 +85,7 @@ def record(
         "fun": cost if fun is None else fun,
         "cost": cost,
         "best_known": best_known,
-        "gap": above if math.isfinite(above) else None,
+        "gap": None if best_known is None else finite(gap(cost, best_known)),
         "implementation": answer["env"].get("implementation"),
         "env": answer["env"],
         "date": common.now(),

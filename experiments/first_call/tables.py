@@ -1,7 +1,9 @@
 """The tables of `__main__`, from its records."""
 
+import argparse
 import statistics
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from experiments import common
@@ -10,13 +12,11 @@ from experiments.first_call.runs import STATES
 Records = list[dict[str, Any]]
 
 
-def report(records: Records, *, markdown: bool) -> str:
+def report(records: Records, args: argparse.Namespace) -> str:
     """Returns two tables for each limit and machine."""
-    sections: dict[tuple[Any, ...], Records] = {}
-    for record in records:
-        settings = record["settings"]
-        sections.setdefault((settings["machine"], settings["seconds"]), []).append(record)
-    return "\n\n".join(_section(own, markdown) for own in sections.values())
+    where = itemgetter("machine", "seconds")
+    sections = common.grouped(records, lambda record: where(record["settings"]))
+    return "\n\n".join(_section(own, args.markdown) for own in sections.values())
 
 
 def _section(records: Records, markdown: bool) -> str:

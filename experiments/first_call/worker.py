@@ -1,7 +1,7 @@
 """What a measured process does: it imports a solver, calls it, and prints what that took.
 
-Run as a script, with a request (`processes.Request`) on standard input; the last line of standard
-output is the answer. The clock starts here, before anything else is imported.
+Run as a script, with a pickled request of `processes.answer` on standard input; the last line of
+standard output is the answer. The clock starts here, before anything else is imported.
 """
 
 import time
@@ -9,6 +9,7 @@ import time
 BEGAN = time.perf_counter()
 
 import json  # noqa: E402
+import pickle  # noqa: E402
 import sys  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -38,19 +39,16 @@ def ours(request: dict[str, Any]) -> Answer:
         "device_seconds": time.perf_counter() - imported,
         "env": environment(tuple(devices)),
     }
-    for call in request["calls"]:
-        answer |= _called(js, request["kind"], _arrays(call), call["seed"], request["seconds"])
+    for arrays, seed in request["calls"]:
+        answer |= _called(js, request["kind"], arrays, seed, request["seconds"])
     return answer
 
 
 def _called(js: Any, kind: str, arrays: list[Any], seed: int, seconds: float) -> Answer:
+    solve = getattr(js, f"solve_{kind}")
+    given = [int(arrays[0])] if kind == "nqueens" else arrays
     began = time.perf_counter()
-    if kind == "nqueens":
-        result = js.solve_nqueens(int(arrays[0]), key=seed, max_seconds=seconds)
-    elif kind == "qap":
-        result = js.solve_qap(*arrays, key=seed, max_seconds=seconds)
-    else:
-        result = js.solve_tsp(*arrays, key=seed, max_seconds=seconds)
+    result = solve(*given, key=seed, max_seconds=seconds)
     took = time.perf_counter() - began
     solution = result.solutions if kind == "nqueens" else result.x
     return {
@@ -65,12 +63,5 @@ def _called(js: Any, kind: str, arrays: list[Any], seed: int, seconds: float) ->
     }
 
 
-def _arrays(call: dict[str, Any]) -> list[Any]:
-    import numpy as np
-
-    with np.load(call["file"]) as arrays:
-        return [arrays[name] for name in arrays]
-
-
 if __name__ == "__main__":
-    print(json.dumps(ours(json.load(sys.stdin))))
+    print(json.dumps(ours(pickle.load(sys.stdin.buffer))))

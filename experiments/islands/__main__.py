@@ -4,14 +4,16 @@ import argparse
 import itertools
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jaxopt_search as js
-from experiments import common, flag_types
+from experiments import common, flag_types, islands
+from experiments.common import Job
 from experiments.islands import studies, tables
 from experiments.islands.figures import FIGURES
 from experiments.islands.paper import FLOW, INSTANCES, POPULATION
-from experiments.islands.records import VARIANTS, Records
-from experiments.islands.runs import Setting, Task, execute
+from experiments.islands.records import VARIANTS, Records, completed
+from experiments.islands.runs import Setting, Task, job
 
 TABLES: dict[int | str, Callable[..., str]] = {
     1: tables.table_1,
@@ -30,8 +32,8 @@ RATES = (0.1, 1.0)
 
 def settings_of(args: argparse.Namespace) -> list[Setting]:
     """Returns the settings of a table or a study."""
-    names = ("mutation", "local_steps", "encoding", "crossover", "keep_best", "exchange")
-    setting = Setting(1, args.individuals, **{name: getattr(args, name) for name in names})
+    chosen = {"local_steps": args.local_steps, "encoding": args.encoding}
+    setting = Setting(1, args.individuals, mutation=args.mutation, **chosen)
     match args.study or args.table:
         case 1:
             with_restarts = (False,) if args.no_restarts else (False, True)
@@ -50,11 +52,11 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
             return [setting._replace(**changes) for changes in VARIANTS.values()]
         case "rates":
             return [setting._replace(restarts=False, mutation=rate) for rate in RATES]
-    return [setting._replace(islands=islands) for islands in args.islands]
+    return [setting._replace(islands=number) for number in args.islands]
 
 
-def plan_from_arguments(args: argparse.Namespace) -> tuple[list[Task], range]:
-    """Returns what to run, and the seeds.
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
+    """Returns what to run.
 
     Raises:
       ValueError, FileNotFoundError: if instances cannot be had, or a setting is out of range.
@@ -66,20 +68,24 @@ def plan_from_arguments(args: argparse.Namespace) -> tuple[list[Task], range]:
     for instance in instances:
         if instance.best_known is None:
             raise ValueError(f"{instance.name} has no best known cost")
-    tasks = [
-        Task(instance, setting, args.generations)
+    return [
+        job(Task(instance, setting, args.generations), range(args.runs))
         for instance in instances
         for setting in settings_of(args)
         if args.study != "variants" or setting.encoding == "paper" or FLOW.get(instance.name) == 2
     ]
-    return tasks, range(args.runs)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.islands", description="Islands of a genetic algorithm on the QAP."
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+
+    def show(records: Records, args: argparse.Namespace) -> str:
+        records = completed(records)
+        if args.plot:
+            common.save_plot(args.plot, partial(FIGURES[args.figure], records))
+        return TABLES[args.study or args.table](records, markdown=args.markdown)
+
+    flags = common.parser("islands", islands.__doc__, "qap_islands")
     add, numbers, number = flags.add_argument, flag_types.integers, flag_types.positive
     add("--table", type=int, choices=(1, 2, 3), default=1)
     add("--study", choices=[name for name in TABLES if isinstance(name, str)], help="see above")
@@ -95,25 +101,10 @@ def parser() -> argparse.ArgumentParser:
     add("--plot", metavar="FILE", help="where to draw a figure of these runs")
     add("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
     add("--individuals", type=number, default=POPULATION, help="of an island")
-    add("--crossover", choices=("pmx", "ox"), default="pmx")
-    add("--exchange", choices=("none", "ring", "shuffle"), default="none")
-    add("--keep-best", action="store_true", help="islands that restart keep their best")
     add("--encoding", choices=("paper", "file"), default="paper", help="of matrices, see above")
     add("--local-steps", type=int, default=0, help="of hill climbing from each child")
     common.add_data_argument(flags)
-    common.add_record_arguments(flags, "qap_islands")
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-
-    def show(records: Records, args: argparse.Namespace) -> str:
-        if args.plot:
-            common.save_plot(args.plot, FIGURES[args.figure](records), (6.4, 4.8))
-        return TABLES[args.study or args.table](records, markdown=args.markdown)
-
-    return common.run_script(parser(), arguments, plan_from_arguments, show, execute)
+    return common.run_script(flags, arguments, jobs_from_arguments, show)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,9 @@ position as their Figure 7 has it; but for its random numbers, the same as `js.g
 numba, from the extra `peers`.
 """
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from experiments import one_core
 
 
 class Setup(NamedTuple):
@@ -30,53 +27,12 @@ class Setup(NamedTuple):
     restart_every: int = 50
 
 
-class End(NamedTuple):
-    """How a run ended.
-
-    Attributes:
-      made: generations.
-      cost: the lowest.
-      best: [n] integers, an assignment of this cost.
-    """
-
-    made: int
-    cost: int
-    best: np.ndarray
-
-
-def run(
-    loop: Any,
-    flow: np.ndarray,
-    distance: np.ndarray,
-    setup: Setup,
-    *,
-    seed: int,
-    generations: int,
-    target: int,
-) -> End:
-    """Returns the end of a run: at `target`, or after this many generations.
-
-    Args:
-      loop: what `compiled` returns.
-      flow, distance: [n, n] integers below 2**31.
-    """
-    pair = (np.ascontiguousarray(matrix, np.int32) for matrix in (flow, distance))
-    return End(*loop(*pair, setup, seed, generations, target))
-
-
-def timed(
-    flow: np.ndarray, distance: np.ndarray, setup: Setup, seed: int, generations: int, target: int
-) -> tuple[End, float]:
-    """Returns the end of a run by the compiled loop and its seconds, compilation not included."""
-    loop = one_core.compiled(build)
-    run(loop, flow, distance, setup, seed=seed, generations=1, target=target)
-    began = time.perf_counter()
-    end = run(loop, flow, distance, setup, seed=seed, generations=generations, target=target)
-    return end, time.perf_counter() - began
-
-
 def build(compile_fn: Any) -> Any:
-    """Returns the compiled loop."""
+    """Returns `loop(flow, distance, setup, seed, generations, target)`, a run.
+
+    It ends at `target`, or after this many generations. The matrices are [n, n] int32. It returns
+    the generations made, the lowest cost, and [n] integers, an assignment of this cost.
+    """
     fill, breed = _filler(compile_fn), _breeder(compile_fn)
 
     @compile_fn

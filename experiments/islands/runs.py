@@ -1,9 +1,7 @@
 """Runs of islands: on devices, many of one island side by side, and by the compiled loop."""
 
-import concurrent.futures
 import dataclasses
 import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,11 +11,10 @@ import numpy as np
 from jax import lax
 
 import jaxopt_search as js
-from experiments import common
-from experiments.common import Progress, Runs
+from experiments import common, one_core
+from experiments.common import Job
 from experiments.islands import compiled
 from experiments.islands.paper import FLOW, GAPS, POPULATION
-from jaxopt_search.checks import num_cores
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.engine.split import DeviceSplit
@@ -109,27 +106,13 @@ class Task:
         self.own_target = jnp.int32(self.target // host.unit - host.offset)
         self._is_side_by_side = is_single
 
-    def seeds(self, seeds: range) -> range:
-        """Returns the `seeds` for which there is a run."""
-        return seeds[:_CORE_RUNS] if self.setting.on == "core" else seeds
-
-    def prepare(self, seeds: Sequence[int]) -> None:
-        """Compiles what `make` runs on devices."""
-        if not seeds or self.setting.on in ("core", "cores"):
-            return
-        if self._is_side_by_side:
-            self._advance(self._start(seeds), 0)
-        else:
-            self._one(seeds[0], 0)
-
     def make(self, seeds: Sequence[int]) -> Iterable[dict[str, Any]]:
-        """Makes runs, after `prepare` of them, and gives the record of each once it is there."""
-        if not seeds:
-            return ()
+        """Makes runs, and gives the record of each once it is there."""
         if self.setting.on in ("core", "cores"):
             return self._by_the_loop(seeds)
         if self._is_side_by_side:
             return self._side_by_side(seeds)
+        self._one(seeds[0], 0)  # compiles
         return (self._one(seed, self.generations) for seed in seeds)
 
     def _one(self, seed: int, generations: int) -> dict[str, Any]:
@@ -141,11 +124,8 @@ class Task:
         rules = make_rules(
             self.search, state.best_cost.dtype, exchange=self.exchange, target=self.own_target
         )
-        began = time.perf_counter()
-        state = jax.block_until_ready(
-            split.advance(self.problem, self.search, state, generations, rules)
-        )
-        seconds = time.perf_counter() - began
+        own = self.problem, self.search, state
+        state, seconds = common.timed(split.advance, *own, generations, rules)
         state = split.join(state, islands)
         count, island = js.first_hit(state)
         reached = int(island) >= 0
@@ -155,50 +135,43 @@ class Task:
         won = {"island": int(island), "best_cost": cost}
         return self._record(seed, seconds, made, reached, **won)
 
-    def _start(self, seeds: Sequence[int]) -> js.RunState:
-        with jax.default_device(self.devices[0]):
-            return js.init(seeds[0], self.problem, self.search, num_searches=len(seeds))
-
     def _side_by_side(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
         """Returns the records of runs of one island each, made together."""
-        state = jax.block_until_ready(self._start(seeds))
-        seconds, made, done = 0.0, 0, np.zeros(len(seeds), bool)
-        records: dict[int, dict[str, Any]] = {}
-        while made < self.generations and not done.all():
-            left = -(-(self.generations - made) // _LOOKS_IN_A_CALL)
-            each = min(max(_LOOK_EVERY, made // _LOOKS_IN_A_RUN), left)
-            began = time.perf_counter()
-            state, are_there = self._advance(state, each)
-            between = (time.perf_counter() - began) / _LOOKS_IN_A_CALL
-            for is_there in np.asarray(are_there):
-                seconds, made = seconds + between, made + each
-                for place in np.flatnonzero(is_there & ~done):
-                    records[place] = self._record(seeds[place], seconds, made, True)
-                done = is_there
+        with jax.default_device(self.devices[0]):
+            state = js.init(seeds[0], self.problem, self.search, num_searches=len(seeds))
+            jax.block_until_ready(self._further(state, 0))  # compiles
+            seconds, made, done = 0.0, 0, np.zeros(len(seeds), bool)
+            records: dict[int, dict[str, Any]] = {}
+            while made < self.generations and not done.all():
+                left = -(-(self.generations - made) // _LOOKS_IN_A_CALL)
+                each = min(max(_LOOK_EVERY, made // _LOOKS_IN_A_RUN), left)
+                (state, are_there), took = common.timed(self._further, state, each)
+                for is_there in np.asarray(are_there):
+                    seconds, made = seconds + took / _LOOKS_IN_A_CALL, made + each
+                    for place in np.flatnonzero(is_there & ~done):
+                        records[place] = self._record(seeds[place], seconds, made, True)
+                    done = is_there
         for place in np.flatnonzero(~done):
             records[place] = self._record(seeds[place], seconds, made, False)
         return [records[place] for place in range(len(seeds))]
 
-    def _advance(self, state: js.RunState, generations: int) -> tuple[js.RunState, jax.Array]:
-        with jax.default_device(self.devices[0]):
-            return jax.block_until_ready(
-                _further(self.problem, self.search, state, self.own_target, jnp.int32(generations))
-            )
+    def _further(self, state: js.RunState, each: int) -> tuple[js.RunState, jax.Array]:
+        return _further(self.problem, self.search, state, self.own_target, jnp.int32(each))
 
     def _by_the_loop(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yields the records of runs of the compiled loop: short ones, or to their ends."""
-        is_short = self.setting.on == "core"
+        is_short, loop = self.setting.on == "core", one_core.compiled(compiled.build)
         limits = (_CORE_GENERATIONS, -1) if is_short else (self.generations, self.target)
-        for seed in seeds:
-            end, seconds = compiled.timed(*self._loop(), seed, *limits)
-            reached = not is_short and end.cost <= self.target
-            more = {} if is_short else {"best_cost": end.cost}
-            yield self._record(seed, seconds, end.made, reached, **more)
-
-    def _loop(self) -> tuple[Any, ...]:
         alike = RESTART if self.setting.restarts else math.inf
         setup = compiled.Setup(self.setting.population, self.setting.mutation, alike)
-        return self.instance.flow, self.instance.distance, setup
+        matrices = self.instance.flow, self.instance.distance
+        data = *(np.ascontiguousarray(matrix, np.int32) for matrix in matrices), setup
+        loop(*data, 0, 1, -1)  # compiles
+        for seed in seeds:
+            (made, cost, _), seconds = common.timed(loop, *data, seed, *limits)
+            reached = not is_short and cost <= self.target
+            more = {} if is_short else {"best_cost": cost}
+            yield self._record(seed, seconds, made, reached, **more)
 
     def settings(self) -> dict[str, Any]:
         """Returns what tells a run from others on the same instance."""
@@ -211,22 +184,8 @@ class Task:
         return common.record("qap_islands", self.name, seed, self.settings(), self.devices, **found)
 
 
-def execute(planned: tuple[Sequence[Task], range], runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs that are not in the file yet; returns the records of all."""
-    plan, seeds = planned
-    progress, wanted = Progress(sum(len(task.seeds(seeds)) for task in plan)), []
-    missing = [
-        [s for s in task.seeds(seeds) if not runs.has(task.settings(), task.name, s)]
-        for task in plan
-    ]
-    # Several at a time, unless they talk between devices: then all have to do so in one order.
-    is_spread = any(len(task.devices) > 1 for task in plan)
-    with concurrent.futures.ThreadPoolExecutor(1 if is_spread else num_cores()) as pool:
-        list(pool.map(Task.prepare, plan, missing))
-    for task, left in zip(plan, missing, strict=True):
-        wanted += [(task.settings(), task.name, seed) for seed in task.seeds(seeds)]
-        progress.skip(len(task.seeds(seeds)) - len(left))
-        for record in task.make(left):
-            runs.add(record)
-            progress.step(1, f"{task.name}, {task.setting.islands} x {task.setting.population}")
-    return runs.those(wanted)
+def job(task: Task, seeds: range) -> Job:
+    """Returns the runs of a task, of which the compiled loop needs few to tell its pace."""
+    setting, seeds = task.setting, seeds[:_CORE_RUNS] if task.setting.on == "core" else seeds
+    text = f"{task.name}, {setting.islands} x {setting.population}"
+    return Job(task.settings(), task.name, seeds, text, task.make)

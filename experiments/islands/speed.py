@@ -10,7 +10,6 @@ full: n * n reads of a distance between random locations, whose number per secon
 import argparse
 import itertools
 import sys
-import time
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, flag_types
+from experiments.common import Runs
 
 _REPETITIONS = 3
 
@@ -34,27 +34,25 @@ def measure(n: int, islands: int, population: int, seconds: float, how: Any) -> 
     problem, search = instance(n), js.genetic(population_size=population)
     state = js.init(0, problem, search, num_searches=islands)
 
-    def timed(state: js.RunState, generations: int) -> tuple[js.RunState, float]:
-        began = time.perf_counter()
-        state = js.advance(problem, search, state, generations, implementation=how)
-        return jax.block_until_ready(state), time.perf_counter() - began
+    def advance(generations: int) -> float:
+        nonlocal state
+        options = {"implementation": how}
+        state, taken = common.timed(js.advance, problem, search, state, generations, **options)
+        return taken
 
-    state, compile_seconds = timed(state, 0)
+    compile_seconds = advance(0)
     generations, taken = 50, 0.0
     while taken < seconds / 4:
-        state, taken = timed(state, generations)
+        taken = advance(generations)
         generations = max(generations, int(generations * min(seconds / taken, 8)))
-    rates = []
-    for _ in range(_REPETITIONS):
-        state, taken = timed(state, generations)
-        rates.append(generations / taken)
+    rates = [generations / advance(generations) for _ in range(_REPETITIONS)]
     settings = {"n": n, "islands": islands, "population": population, "how": how}
     measured = {"generations_per_s": rates, "compile_seconds": compile_seconds}
     known = {"experiment": "qap_islands_speed", "settings": settings}
     return known | measured | common.provenance([jax.devices()[0]])
 
 
-def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
+def report(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
     """Returns a line for each record."""
     rows = []
     for record in records:
@@ -65,30 +63,28 @@ def report(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
         sizes = map(str, (n, islands, population, how))
         rows.append([*sizes, *(f"{figure:.3g}" for figure in figures)])
     header = "n | islands | individuals | runs as | us/generation | islands' generations/s"
-    return common.table(f"{header} | children/s | distances/s", rows, markdown=markdown)
+    return common.table(f"{header} | children/s | distances/s", rows, markdown=args.markdown)
+
+
+def execute(args: argparse.Namespace, runs: Runs) -> list[dict[str, Any]]:
+    """Measures all sizes, and adds the records to the file."""
+    records = []
+    for sizes in itertools.product(args.facilities, args.islands, args.individuals):
+        records.append(measure(*sizes, args.seconds, args.implementation))
+        runs.add(records[-1])
+    return records
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.islands.speed", description="Generations per second of islands."
-    )
+    flags = common.parser("islands.speed", __doc__, "qap_islands_speed")
     add, numbers = flags.add_argument, flag_types.integers
     add("--facilities", type=numbers, default=[30])
     add("--islands", type=numbers, default=[2])
     add("--individuals", type=numbers, default=[128])
     add("--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about")
     add("--implementation", default="auto")
-    common.add_record_arguments(flags, "qap_islands_speed")
-    args = flags.parse_args(arguments)
-    records = common.read_all(args.report) if args.report else []
-    if not args.report:
-        for sizes in itertools.product(args.facilities, args.islands, args.individuals):
-            records.append(measure(*sizes, args.seconds, args.implementation))
-            if args.out:
-                common.append(args.out, records[-1])
-    print(report(records, markdown=args.markdown))
-    return 0
+    return common.run_script(flags, arguments, lambda args: args, report, execute)
 
 
 if __name__ == "__main__":

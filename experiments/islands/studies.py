@@ -15,7 +15,6 @@ from experiments.islands.paper import FLOW, POPULATION, TABLE_1
 
 def by_devices(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times of islands by the number of devices that share them."""
-    records = kept.completed(records)
     kept.check_kind(records, *kept.KIND)
     rows = []
     counts = sorted({int(r["settings"]["on"]) for r in records if r["settings"]["on"].isdigit()})
@@ -27,21 +26,12 @@ def by_devices(records: kept.Records, *, markdown: bool = False) -> str:
             fewest = islands * counts[0] // count
             shared = kept.times_of(records, name, islands=islands, on=str(counts[0]))
             as_many = kept.times_of(records, name, islands=fewest, on=str(counts[0]))
-            predicted = (
-                kept.mean_of_first(alone, fewest) / kept.mean_of_first(alone, islands)
-                if alone
-                else 0
-            )
-            gains = kept.ratio(shared, times), kept.ratio(as_many, times)
-            row = [
-                name,
-                str(islands),
-                str(count),
-                kept.num_found(times),
-                kept.mean_time(times),
-                *gains,
-            ]
-            row.append(f"{predicted:.3g}" if alone else "-")
+            predicted = "-"
+            if alone:
+                few, many = (kept.mean_of_first(alone, number) for number in (fewest, islands))
+                predicted = f"{few / many:.3g}"
+            row = [name, str(islands), str(count), kept.num_found(times), kept.mean_time(times)]
+            row += [kept.ratio(shared, times), kept.ratio(as_many, times), predicted]
             rows.append([*row, _winners_alike(records, name, islands, counts[0], count)])
     header = "instance | p | devices | found | T s | gain, as many in all | as many on each"
     return common.table(f"{header} | by M(p) | same winner", rows, markdown=markdown)
@@ -51,11 +41,8 @@ def _winners_alike(records: kept.Records, name: str, islands: int, *counts: int)
     """Returns how many runs end alike on both numbers of devices."""
     ends = [
         {
-            record["seed"]: tuple(record[what] for what in ("island", "generations", "best_cost"))
-            for record in records
-            if record["instance"] == name
-            and record["settings"]["islands"] == islands
-            and record["settings"]["on"] == str(count)
+            run["seed"]: (run["island"], run["generations"], run["best_cost"])
+            for run in kept.runs_of(records, name, islands=islands, on=str(count))
         }
         for count in counts
     ]
@@ -68,7 +55,7 @@ def by_variant(records: kept.Records, *, markdown: bool = False) -> str:
 
     Where a file has its matrices as equation 1 does, there is nothing to exchange.
     """
-    records, rows = kept.completed(records), []
+    rows = []
     for name in kept.names_in(records):
         islands = max(s["islands"] for s in kept.settings_on(records, name, "all"))
         usual = {"encoding": "paper", "population": POPULATION, "mutation": 1.0, "local_steps": 0}
@@ -99,7 +86,6 @@ def _mean_and_error(made: Sequence[float]) -> tuple[str, str]:
 
 def by_distribution(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how well distributions fit the times of one island: the largest distances."""
-    records = kept.completed(records)
     kept.check_kind(records, *kept.KIND)
     rows = []
     for name in kept.names_in(records):
@@ -116,7 +102,7 @@ _FAMILIES: tuple[js.run_times.Family, ...] = ("gamma", "normal", "exponential", 
 
 def by_encoding(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many generations one island takes by the encoding, where there are two."""
-    records, rows = kept.completed(records), []
+    rows = []
     kept.check_kind(records, *(part for part in kept.KIND if part != "encoding"))
     for name in kept.names_in(records):
         if FLOW.get(name) == 1:
@@ -135,7 +121,7 @@ def by_encoding(records: kept.Records, *, markdown: bool = False) -> str:
 
 def by_rate(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many of the runs of one island without restarts find it, by rate of mutation."""
-    records, rows = kept.completed(records), []
+    rows = []
     kept.check_kind(records, *(part for part in kept.KIND if part != "mutation"))
     rates = sorted({record["settings"]["mutation"] for record in records})
     for name in kept.names_in(records):

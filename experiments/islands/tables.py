@@ -14,7 +14,6 @@ from experiments.islands.paper import POPULATION, TABLE_1, TABLE_2, TABLE_3
 
 def table_1(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns successes and times of one island, without and with restarts."""
-    records = kept.completed(records)
     kept.check_kind(records, *kept.KIND)
     rows = []
     for name in kept.names_in(records):
@@ -33,7 +32,7 @@ def table_1(records: kept.Records, *, markdown: bool = False) -> str:
 
 def table_2(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times by the number of islands, and what the times of one island predict."""
-    records, rows = kept.completed(records), []
+    rows = []
     values = {part: {record["settings"][part] for record in records} for part in kept.KIND}
     shown = [part for part in kept.KIND if len(values[part]) > 1]
     for name in kept.names_in(records):
@@ -100,7 +99,6 @@ def _paper_row(name: str, islands: int) -> list[str]:
 
 def table_3(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns times of islands and of one population on one core."""
-    records = kept.completed(records)
     kept.check_kind(records, *(part for part in kept.KIND if part != "population"))
     rows = []
     for name in kept.names_in(records):

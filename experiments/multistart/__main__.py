@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jaxopt_search as js
-from experiments import common, flag_types
+from experiments import common, flag_types, multistart
 from experiments.common import Job
 from experiments.multistart.paper import INSTANCES
 from experiments.multistart.runs import Way, measure, reach, settings, ways
@@ -43,25 +43,17 @@ def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
                 steps = instance.n**2 if is_core and not is_table else args.steps or instance.n**2
                 on_a_core = [min(max(numbers), _MOST_ON_A_CORE)]
                 for number in on_a_core if is_core else numbers:
-                    jobs += _jobs(instance, algorithm, way, number, steps, args.runs)
+                    jobs.append(_job(instance, algorithm, way, number, steps, args.runs))
     return jobs
 
 
-def _jobs(
+def _job(
     instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, num_runs: int
-) -> list[Job]:
+) -> Job:
     known = settings(algorithm, way, num_searches, steps)
-    text = _text(instance.name, known)
-    return [
-        Job(
-            known,
-            instance.name,
-            seed,
-            text,
-            functools.partial(measure, instance, algorithm, way, num_searches, steps, seed),
-        )
-        for seed in range(num_runs)
-    ]
+    run = functools.partial(measure, instance, algorithm, way, num_searches, steps)
+    text = f"{instance.name} {algorithm} {way.name} {num_searches}"
+    return Job(known, instance.name, range(num_runs), text, functools.partial(map, run))
 
 
 def _jobs_to_targets(args: argparse.Namespace) -> list[Job]:
@@ -70,65 +62,13 @@ def _jobs_to_targets(args: argparse.Namespace) -> list[Job]:
     for instance in common.find_instances(args.targets, args.data, "", _small):
         if instance.best_known is None:
             raise ValueError(f"{instance.name} has no best known cost")
-        warm: set[str] = set()
-        for seed in range(args.runs):
-            make = functools.partial(_reach_warm, warm, instance, args.gap, args.seconds, seed)
-            jobs.append(Job(known, instance.name, seed, _text(instance.name, known), make))
+        make = functools.partial(reach, instance, args.gap, args.seconds)
+        jobs.append(Job(known, instance.name, range(args.runs), instance.name, make))
     return jobs
-
-
-def _reach_warm(
-    warm: set[str], instance: QAPInstance, gap: float, seconds: float, seed: int
-) -> dict[str, Any]:
-    """Like `reach`, but made twice where the instance is not among the `warm` ones, to compile."""
-    if instance.name not in warm:
-        reach(instance, gap, seconds, seed)
-        warm.add(instance.name)
-    return reach(instance, gap, seconds, seed)
-
-
-def _text(instance: str, known: dict[str, Any]) -> str:
-    return f"{instance} {' '.join(map(str, list(known.values())[:4]))}"
 
 
 def _small() -> QAPInstance:
     return js.datasets.planted_qap(3, 4, seed=0)
-
-
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.multistart",
-        description="Multi-start local searches on the QAP, and times to targets.",
-    )
-    add, number = flags.add_argument, flag_types.positive
-    ways = f"some of {','.join(_WAYS)} (default: all; numba is the core of all ratios)"
-    steps = "of annealing and tabu search (default: n * n, as always on a core of Figure 2)"
-    add("--table", type=int, choices=(1,), help="the default")
-    add("--figure", type=int, choices=(2,))
-    add("--targets", type=flag_types.words, help="instances to solve again and again")
-    add("--instances", type=flag_types.words, help="names, or all of the paper's")
-    add("--algorithms", type=flag_types.words, default=["hc", "sa", "ts"])
-    add("--ways", type=_ways, help=ways)
-    add("--searches", type=flag_types.integers, help="side by side; several for Figure 2")
-    add("--steps", type=number, help=steps)
-    add("--runs", type=number, default=1, help="executions of everything")
-    add("--seconds", type=flag_types.limit, default=10.0, help="longest run to a target")
-    add("--gap", type=float, default=0.0, help="share above the best known cost")
-    add("--plot", metavar="FILE", help="where to draw Figure 2")
-    common.add_data_argument(flags)
-    common.add_record_arguments(flags, "qap_multistart", "qap_targets")
-    return flags
-
-
-_WAYS = ("numba", "native", *MODELS.values())
-
-
-def _ways(text: str) -> list[str]:
-    names = flag_types.words(text)
-    if not names or not set(names) <= set(_WAYS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not among {','.join(_WAYS)}")
-    return names
 
 
 def show(records: list[dict[str, Any]], args: argparse.Namespace) -> str:
@@ -138,13 +78,31 @@ def show(records: list[dict[str, Any]], args: argparse.Namespace) -> str:
     is_figure = any(record["settings"]["way"] in MODELS for record in own)
     tables = [(figure_2 if is_figure else table_1, own), (targets, times)]
     if args.plot and is_figure:
-        common.save_plot(args.plot, draw_figure_2(own), (6.4, 4.8))
+        common.save_plot(args.plot, functools.partial(draw_figure_2, own))
     return "\n\n".join(table(some, markdown=args.markdown) for table, some in tables if some)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    return common.run_script(parser(), arguments, jobs_from_arguments, show)
+    flags = common.parser("multistart", multistart.__doc__, "qap_multistart", "qap_targets")
+    add, number = flags.add_argument, flag_types.positive
+    names = ("numba", "native", *MODELS.values())
+    ways = f"some of {','.join(names)} (default: all; numba is the core of all ratios)"
+    steps = "of annealing and tabu search (default: n * n, as always on a core of Figure 2)"
+    add("--table", type=int, choices=(1,), help="the default")
+    add("--figure", type=int, choices=(2,))
+    add("--targets", type=flag_types.words, help="instances to solve again and again")
+    add("--instances", type=flag_types.words, help="names, or all of the paper's")
+    add("--algorithms", type=flag_types.words, default=["hc", "sa", "ts"])
+    add("--ways", type=flag_types.some_of(*names), help=ways)
+    add("--searches", type=flag_types.integers, help="side by side; several for Figure 2")
+    add("--steps", type=number, help=steps)
+    add("--runs", type=number, default=1, help="executions of everything")
+    add("--seconds", type=flag_types.limit, default=10.0, help="longest run to a target")
+    add("--gap", type=float, default=0.0, help="share above the best known cost")
+    add("--plot", metavar="FILE", help="where to draw Figure 2")
+    common.add_data_argument(flags)
+    return common.run_script(flags, arguments, jobs_from_arguments, show)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Hill climbing and annealing on the QAP compiled for one core, and what tabu search shares.
 
-They are the searches of `script.searches`, written for a core: a table of deltas whose rows
+They are the searches of `runs.searches`, written for a core: a table of deltas whose rows
 the compiler handles as vectors, and distances kept in the order of the facilities, so that nothing
 is looked up by index. For symmetric matrices with zero diagonals. They need numba, from the extra
 `peers`. `compiled_tabu.py` has tabu search.
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from experiments.one_core import xorshift
 
 
 def symmetric(flow: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +99,7 @@ def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
     Assignments are [S, n] and become the best found. It returns the moves priced and made.
     """
     delta, exchange = build_parts(compile_fn)
-    draw = compile_fn(_draw)
+    draw = compile_fn(xorshift)
 
     @compile_fn
     def anneal(flow, distance, assignments, hottest, factor, num_steps, moves, seed):
@@ -136,13 +138,6 @@ def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
         return priced, made
 
     return anneal
-
-
-def _draw(state):
-    """Marsaglia, "Xorshift RNGs", 2003, of 32 bits."""
-    state ^= (state << 13) & 0xFFFFFFFF
-    state ^= state >> 17
-    return state ^ ((state << 5) & 0xFFFFFFFF)
 
 
 def build_parts(compile_fn: Callable[[Any], Any]) -> tuple[Any, Any]:

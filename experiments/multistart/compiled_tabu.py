@@ -12,9 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.multistart import compiled_qap
-from experiments.multistart.compiled_qap import symmetric
-
-__all__ = ["Search", "build", "start", "symmetric"]
 
 
 class Search(NamedTuple):

@@ -49,6 +49,7 @@ def iteration(problem: js.QAP, search: Any, state: js.RunState, num_steps: Any) 
     return lax.map(run_one, {name: getattr(state, name) for name in of_each})
 
 
+@functools.partial(jax.jit, static_argnames="implementation")
 def algorithmic(
     flow: jax.Array,
     distance: jax.Array,
@@ -64,33 +65,13 @@ def algorithmic(
       starts: [S, n] int32 assignments.
       key: of the run.
       num_steps: of each search.
-      implementation: `"xla"`, or a kernel's: then a thread of its own makes each search.
+      implementation: `"xla"`, or a kernel's: then a thread of its own makes each search, as many in
+        a block as it has threads.
     """
-    arguments = flow, distance, starts, key, num_steps
-    return (
-        _alike(*arguments) if implementation == "xla" else _by_threads(*arguments, implementation)
-    )
-
-
-@jax.jit
-def _alike(
-    flow: jax.Array, distance: jax.Array, starts: jax.Array, key: random.Key, num_steps: Any
-) -> Found:
-    run_one = functools.partial(_tabu_search, flow, distance, key, num_steps)
-    return jax.vmap(run_one)(starts, lax.iota(jnp.int32, len(starts)))
-
-
-@functools.partial(jax.jit, static_argnums=5)
-def _by_threads(
-    flow: jax.Array,
-    distance: jax.Array,
-    starts: jax.Array,
-    key: random.Key,
-    num_steps: Any,
-    implementation: str,
-) -> Found:
-    """Makes as many searches in a block as it has threads."""
     (number, n), threads = starts.shape, _THREADS
+    if implementation == "xla":
+        run_one = functools.partial(_tabu_search, flow, distance, key, num_steps)
+        return jax.vmap(run_one)(starts, lax.iota(jnp.int32, number))
     num_blocks = -(-number // threads)
 
     def search(read: Any, index: jax.Array) -> Any:

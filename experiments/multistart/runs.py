@@ -1,7 +1,7 @@
 """Runs of the three searches, by the library and compiled for one core, and runs to targets."""
 
 import math
-import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +11,7 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common, one_core
 from experiments.multistart import compiled_qap, compiled_tabu, models
-from experiments.multistart.tables import (
-    CORE,
-    MODELS,
-)
+from experiments.multistart.tables import CORE, MODELS
 from jaxopt_search.backends import choice
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.engine.devices import find_devices
@@ -63,7 +60,7 @@ def ways(name: str) -> list[Way]:
     Without numba there is nothing to compare with.
     """
     cpu, found = jax.devices("cpu"), find_devices("all")
-    core = [Way(CORE, "numba", ())] if one_core.has_numba() else []
+    core = [Way(CORE, "numba", tuple(cpu[:1]))] if one_core.has_numba() else []
     core.append(Way("1 core, XLA", "native", tuple(cpu[:1])))
     if name == "table":
         return [*core, Way(f"{len(found)} x {found[0].device_kind}", "auto", found)]
@@ -74,77 +71,77 @@ def measure(
     instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
 ) -> dict[str, Any]:
     """Returns the record of one run, warm."""
-    if way.implementation == "numba":
-        return _measure_compiled(instance, algorithm, way, num_searches, steps, seed)
+    run = _by_library
     if way.implementation in ("algorithmic", "iteration"):
-        return _measure_model(instance, way, num_searches, steps, seed)
+        run = _by_model
+    elif way.implementation == "numba":
+        run = _on_a_core
+    found = run(instance, algorithm, way, num_searches, steps, seed)
+    return common.record(
+        "qap_multistart",
+        instance.name,
+        seed,
+        settings(algorithm, way, num_searches, steps),
+        way.devices,
+        seconds=found.seconds,
+        steps=found.steps,
+        moves_priced=found.priced,
+        moves_made=found.made,
+        mean_gap=_gap(float(np.mean(found.costs)), instance),
+        best_gap=_gap(float(np.min(found.costs)), instance),
+        status=found.status,
+    )
+
+
+class Found(NamedTuple):
+    """What is found by all searches of a run.
+
+    Attributes:
+      steps: of a search.
+      priced, made: moves, of all of them.
+      costs: the best of each.
+    """
+
+    seconds: float
+    steps: float
+    priced: int
+    made: int
+    costs: Any
+    status: str = "MAX_STEPS"
+
+
+def _by_library(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> Found:
     problem = js.qap_from_instance(instance)
     search = searches(problem, steps)[algorithm]
-    is_climbing = algorithm == "hc"
 
-    def run(max_steps: int) -> tuple[js.Result, float]:
-        began = time.perf_counter()
+    def run(max_steps: int) -> js.Result:
         result = js.solve(
             problem,
             search,
             seed,
             num_searches=num_searches,
             max_steps=max_steps,
-            chunk_steps=max_steps or None,
+            chunk_steps=max_steps,
             check_every=_CHECK_EVERY,
             implementation=way.implementation,
             devices=way.devices,
         )
-        return common.unless_interrupted(result), time.perf_counter() - began
+        return common.unless_interrupted(result)
 
     run(1)
-    result, seconds = run(100 * instance.n if is_climbing else steps)
+    result, seconds = common.timed(run, 100 * instance.n if algorithm == "hc" else steps)
     made = int(np.asarray(result.state.info.accepted).sum())
-    known = settings(algorithm, way, num_searches, steps)
-    counts = result.nit, result.nfev, made
-    costs, status = result.costs, result.status.name
-    return _record(instance, seed, known, way.devices, seconds, counts, costs, status)
+    return Found(seconds, result.nit, result.nfev, made, result.costs, result.status.name)
 
 
-def _record(
-    instance: QAPInstance,
-    seed: int,
-    known: dict[str, Any],
-    devices: tuple[jax.Device, ...],
-    seconds: float,
-    counts: tuple[float, int, int],
-    costs: Any,
-    status: str,
-) -> dict[str, Any]:
-    """Returns the record of a run.
-
-    Args:
-      counts: steps of a search, and moves that all of them have priced and made.
-      costs: the best of each search.
-    """
-    steps, priced, made = counts
-    return common.record(
-        "qap_multistart",
-        instance.name,
-        seed,
-        known,
-        devices,
-        seconds=seconds,
-        steps=steps,
-        moves_priced=priced,
-        moves_made=made,
-        mean_gap=_gap(float(np.mean(costs)), instance),
-        best_gap=_gap(float(np.min(costs)), instance),
-        status=status,
-    )
-
-
-def _measure_model(
-    instance: QAPInstance, way: Way, num_searches: int, steps: int, seed: int
-) -> dict[str, Any]:
-    """Returns the record of tabu search by one of the paper's models, warm."""
+def _by_model(
+    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
+) -> Found:
+    """Returns what tabu search by one of the paper's models finds."""
     problem = js.qap_from_instance(instance)
-    search = searches(problem, steps)["ts"]
+    search = searches(problem, steps)[algorithm]
     implementation = "cuda" if choice.runs_kernels(way.devices[0]) else "xla"
     with jax.default_device(way.devices[0]):
         state = js.init(seed, problem, search, num_searches=num_searches)
@@ -153,67 +150,50 @@ def _measure_model(
 
         def run(num_steps: int) -> models.Found:
             if way.implementation == "iteration":
-                return jax.block_until_ready(models.iteration(problem, search, state, num_steps))
-            return jax.block_until_ready(
-                models.algorithmic(*matrices, starts, state.key, num_steps, implementation)
-            )
+                return models.iteration(problem, search, state, num_steps)
+            return models.algorithmic(*matrices, starts, state.key, num_steps, implementation)
 
-        run(1)
-        began = time.perf_counter()
-        found = run(steps)
-        seconds = time.perf_counter() - began
+        jax.block_until_ready(run(1))
+        found, seconds = common.timed(run, steps)
+    priced = num_searches * steps * math.comb(instance.n, 2)
     costs = _costs(_matrices(instance), np.asarray(found.best))
-    counts = steps, num_searches * steps * math.comb(instance.n, 2), int(found.moves.sum())
-    known = settings("ts", way, num_searches, steps)
-    return _record(instance, seed, known, way.devices, seconds, counts, costs, "MAX_STEPS")
+    return Found(seconds, steps, priced, int(found.moves.sum()), costs)
 
 
-def _measure_compiled(
+def _on_a_core(
     instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
-) -> dict[str, Any]:
-    """Returns the record of searches compiled for one core, one after the other."""
+) -> Found:
+    """Returns what searches compiled for one core find, one after the other."""
     run = _COMPILED[algorithm]
     run(instance, 1, 1, seed)
-    seconds, made, priced, moves, costs = run(instance, num_searches, steps, seed)
-    known = settings(algorithm, way, num_searches, steps)
-    status = "LOCAL_OPTIMA" if algorithm == "hc" else "MAX_STEPS"
-    on, counts = tuple(jax.devices("cpu")[:1]), (made / num_searches, priced, moves)
-    return _record(instance, seed, known, on, seconds, counts, costs, status)
+    return run(instance, num_searches, steps, seed)
 
 
-Measured = tuple[float, int, int, int, np.ndarray]
-"""Seconds, steps, moves priced and moves made of all searches, and the best cost of each."""
-
-
-def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
     data, climb = _matrices(instance), one_core.compiled(compiled_qap.build_climber)
     found = compiled_qap.starts(instance.n, num_searches, seed)
-    began = time.perf_counter()
-    made = climb(*data, found)
-    seconds = time.perf_counter() - began
-    return seconds, made, made * math.comb(instance.n, 2), made - num_searches, _costs(data, found)
+    made, seconds = common.timed(climb, *data, found)
+    priced, each = made * math.comb(instance.n, 2), made / num_searches
+    return Found(seconds, each, priced, made - num_searches, _costs(data, found), "LOCAL_OPTIMA")
 
 
-def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+def _anneal(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
     data, anneal = _matrices(instance), one_core.compiled(compiled_qap.build_annealer)
     hottest, factor = cooling(js.qap_from_instance(instance), steps)
     found = compiled_qap.starts(instance.n, num_searches, seed)
-    began = time.perf_counter()
     # The matrices have all costs twice as high.
-    priced, moves = anneal(*data, found, 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed)
-    seconds = time.perf_counter() - began
-    return seconds, num_searches * steps, priced, moves, _costs(data, found)
+    how = 2 * hottest, factor, steps, _MOVES_OF_ANNEALING, seed
+    (priced, made), seconds = common.timed(anneal, *data, found, *how)
+    return Found(seconds, steps, priced, made, _costs(data, found))
 
 
-def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Measured:
+def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
     data, advance = _matrices(instance), one_core.compiled(compiled_tabu.build)
     found = [compiled_tabu.start(*data, seed * num_searches + k) for k in range(num_searches)]
-    began = time.perf_counter()
-    for search in found:
-        advance(*data, search, steps, -(2**62))
-    seconds = time.perf_counter() - began
+    never = -(2**62)  # a cost at which it would stop
+    seconds = sum(common.timed(advance, *data, search, steps, never)[1] for search in found)
     made, costs = num_searches * steps, _costs(data, [search.best for search in found])
-    return seconds, made, made * math.comb(instance.n, 2), made, costs
+    return Found(seconds, steps, made * math.comb(instance.n, 2), made, costs)
 
 
 _COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}
@@ -238,21 +218,24 @@ def settings(algorithm: str, way: Way, num_searches: int, steps: int) -> dict[st
     }
 
 
-def reach(instance: QAPInstance, gap: float, seconds: float, seed: int) -> dict[str, Any]:
-    """Returns the record of a run of `solve_qap` until it is within `gap`, warm."""
-    target = math.floor(instance.best_known * (1 + gap))
-    result = js.solve_qap(instance, key=seed, max_seconds=seconds, target=target)
-    common.unless_interrupted(result)
-    return {
-        "experiment": "qap_targets",
-        "instance": instance.name,
-        "seed": seed,
-        "settings": {"gap": gap, "seconds": seconds},
-        "reached": result.success,
-        "seconds": result.elapsed,
-        "best_gap": _gap(result.fun, instance),
-        **common.provenance(find_devices("all")),
-    }
+def reach(
+    instance: QAPInstance, gap: float, seconds: float, seeds: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yields the records of runs of `solve_qap` until they are within `gap`, all warm."""
+    limits = {"max_seconds": seconds, "target": math.floor(instance.best_known * (1 + gap))}
+    js.solve_qap(instance, key=seeds[0], **limits)
+    for seed in seeds:
+        result = common.unless_interrupted(js.solve_qap(instance, key=seed, **limits))
+        yield common.record(
+            "qap_targets",
+            instance.name,
+            seed,
+            {"gap": gap, "seconds": seconds},
+            find_devices("all"),
+            reached=result.success,
+            seconds=result.elapsed,
+            best_gap=_gap(result.fun, instance),
+        )
 
 
 def _gap(cost: float, instance: QAPInstance) -> float | None:

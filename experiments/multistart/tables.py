@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from experiments import common
@@ -31,12 +32,8 @@ def speed(record: dict[str, Any]) -> float:
 
 def _groups(records: Sequence[dict[str, Any]], *names: str) -> dict[tuple, list[dict[str, Any]]]:
     """Returns records by instance, algorithm, and further settings."""
-    groups: dict[tuple, list[dict[str, Any]]] = {}
-    for record in records:
-        found = record["settings"]
-        key = (record["instance"], found["algorithm"], *(found[name] for name in names))
-        groups.setdefault(key, []).append(record)
-    return groups
+    parts = itemgetter("algorithm", *names)
+    return common.grouped(records, lambda record: (record["instance"], *parts(record["settings"])))
 
 
 def table_1(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
@@ -101,10 +98,7 @@ def speedups(records: Sequence[dict[str, Any]]) -> dict[tuple[str, int], float]:
 
 def figure_2(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns the speed-ups over one core by the number of searches, a line each."""
-    try:
-        found = speedups(records)
-    except ValueError as error:
-        return str(error)
+    found = speedups(records)
     names = [name for name in dict.fromkeys(way for way, _ in found) if name in MODELS]
     rows = [
         [
@@ -124,11 +118,8 @@ def figure_2(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> st
 
 def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns how long `solve_qap` takes to its targets, a line per instance."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(record["instance"], []).append(record)
     rows = []
-    for instance, group in groups.items():
+    for instance, group in common.grouped(records, itemgetter("instance")).items():
         times = sorted(r["seconds"] if r["reached"] else math.inf for r in group)
         shares = (times[max(math.ceil(share * len(times)) - 1, 0)] for share in (0.1, 0.5, 0.9))
         reached = sum(map(math.isfinite, times))
@@ -141,19 +132,13 @@ def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
     return common.table(header, rows, markdown=markdown)
 
 
-def draw_figure_2(records: Sequence[dict[str, Any]]) -> Callable[[Any], None]:
-    """Returns what draws the speed-ups over one core."""
+def draw_figure_2(records: Sequence[dict[str, Any]], ax: Any) -> None:
+    """Draws the speed-ups over one core."""
     found = speedups(records)
-
-    def draw(ax: Any) -> None:
-        for name in MODELS:
-            points = sorted(
-                (number, ratio) for (way, number), ratio in found.items() if way == name
-            )
-            if points:
-                ax.loglog(*zip(*points, strict=True), "o-", label=name)
-        ax.axhline(1, color="gray", linestyle=":", label="one core")
-        ax.set(xlabel="searches", ylabel="speed-up over one core")
-        ax.legend()
-
-    return draw
+    for name in MODELS:
+        points = sorted((number, ratio) for (way, number), ratio in found.items() if way == name)
+        if points:
+            ax.loglog(*zip(*points, strict=True), "o-", label=name)
+    ax.axhline(1, color="gray", linestyle=":", label="one core")
+    ax.set(xlabel="searches", ylabel="speed-up over one core")
+    ax.legend()

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from experiments import common, flag_types
+from experiments import common, flag_types, peers
+from experiments.peers.levels import with_best_known
 from experiments.peers.problems import PROBLEMS, find_solvers
 from experiments.peers.runs import Plan, execute
 from experiments.peers.tables import table
@@ -24,39 +25,26 @@ def report(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
 def plan_from_arguments(args: argparse.Namespace) -> Plan:
     """Returns what to do."""
     problem = PROBLEMS[args.problem]
-    instances = problem.instances(args.instances, args.data)
-    for instance in instances:
-        if instance.best_known is None:
-            print(f"{instance.name} is left out: no best known cost is on record")
     return Plan(
         problem=problem,
-        instances=[instance for instance in instances if instance.best_known is not None],
+        instances=with_best_known(problem.instances(args.instances, args.data)),
         solvers=find_solvers(problem, args.solvers or list(problem.SOLVERS)),
         seconds=args.seconds,
         seeds=range(args.seeds),
     )
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.peers",
-        description="Time to a good solution, compared with public solvers on the same machine.",
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = common.parser("peers", peers.__doc__, "peers")
     add = flags.add_argument
     add("--problem", choices=tuple(PROBLEMS), default="tsp")
     add("--instances", type=flag_types.words, help="names (default: generated ones)")
     add("--solvers", type=flag_types.words, help="names (default: all)")
     add("--seconds", type=flag_types.limit, default=3.0, help="longest run")
     add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
-    common.add_record_arguments(flags, "peers")
     common.add_data_argument(flags)
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    return common.run_script(parser(), arguments, plan_from_arguments, report, execute)
+    return common.run_script(flags, arguments, plan_from_arguments, report, execute)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def gap(cost: int, best_known: int) -> float:
@@ -15,6 +16,20 @@ def gap(cost: int, best_known: int) -> float:
     if best_known == 0:
         return 0.0 if cost == 0 else math.inf
     return (cost - best_known) / best_known
+
+
+def finite(value: float) -> float | None:
+    """Returns a number as JSON has it: None for infinity."""
+    return value if math.isfinite(value) else None
+
+
+def with_best_known(instances: Iterable[Any]) -> list[Any]:
+    """Returns the instances with a best known cost, and says which have none."""
+    instances = list(instances)
+    for instance in instances:
+        if instance.best_known is None:
+            print(f"{instance.name} is left out: no best known cost is on record")
+    return [instance for instance in instances if instance.best_known is not None]
 
 
 def improvements(trace: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:

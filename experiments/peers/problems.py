@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.peers import qap, queens, tsp
-from experiments.peers.runs import Solver
+from experiments.peers.solver import Solver
 
 PROBLEMS = {"nqueens": queens, "qap": qap, "tsp": tsp}
 """Modules with `SOLVERS` (a dict of `Solver` classes), `instances(names, data)` and

@@ -1,7 +1,6 @@
 """Solvers of the quadratic assignment problem, for `__main__`: how each is called.
 
-SciPy's `quadratic_assignment` (see `experiments.packages.qap`) comes with JAX. The compiled tabu
-search is ours and needs numba.
+SciPy's `quadratic_assignment` comes with JAX. The compiled tabu search is ours and needs numba.
 """
 
 import time
@@ -10,15 +9,13 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.multistart import compiled_tabu
-from experiments.packages.qap import SciPy, SciPyBoth, SciPyTwoOpt
-from experiments.peers.ours import Ours
+from experiments.multistart import compiled_qap, compiled_tabu
+from experiments.peers.solver import Ours, Points, Solver
 from jaxopt_search.datasets.instances import QAPInstance
-
-Points = list[tuple[float, int]]
 
 _STEPS_BETWEEN_LOOKS = 2_000_000
 """Swaps that the compiled search prices before it looks at the clock."""
@@ -49,11 +46,62 @@ class JaxoptSearch(Ours):
     call = staticmethod(js.solve_qap)
 
 
-class CompiledTabu:
+class SciPy(Solver):
+    """SciPy's `quadratic_assignment`, from random starts until the time is over."""
+
+    runs_on = "1 process"
+    method = "faq"
+
+    def __init__(self):
+        self.name = f"scipy-{self.method}"
+        self.version = metadata.version("scipy")
+
+    def prepare(self, instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the matrices."""
+        return instance.flow, instance.distance
+
+    def solve(self, data: Any, seed: int, limit: float, target: int) -> tuple[Any, Points]:
+        """Returns the best assignment of all starts, and the course to it."""
+        began, generator = time.perf_counter(), np.random.default_rng(seed)
+        best, points = None, []
+        while best is None or (time.perf_counter() - began < limit and best[0] > target):
+            found = self._once(*data, generator)
+            if best is None or found.fun < best[0]:
+                best = int(found.fun), found.col_ind
+            points.append((time.perf_counter() - began, best[0]))
+        return best[1], points
+
+    def _once(self, flow: np.ndarray, distance: np.ndarray, generator: Any) -> Any:
+        options = {"P0": "randomized", "rng": generator}
+        return optimize.quadratic_assignment(flow, distance, method="faq", options=options)
+
+
+class SciPyTwoOpt(SciPy):
+    """The same by `2opt`."""
+
+    method = "2opt"
+
+    def _once(self, flow: np.ndarray, distance: np.ndarray, generator: Any) -> Any:
+        options = {"rng": generator}
+        return optimize.quadratic_assignment(flow, distance, method="2opt", options=options)
+
+
+class SciPyBoth(SciPy):
+    """The same by `faq`, improved by `2opt`."""
+
+    method = "faq-2opt"
+
+    def _once(self, flow: np.ndarray, distance: np.ndarray, generator: Any) -> Any:
+        found = super()._once(flow, distance, generator)
+        guess = np.stack([np.arange(len(flow)), found.col_ind], axis=1)
+        options = {"partial_guess": guess, "rng": generator}
+        return optimize.quadratic_assignment(flow, distance, method="2opt", options=options)
+
+
+class CompiledTabu(Solver):
     """Taillard's robust tabu search, compiled by numba: one search from a random start."""
 
-    name, unit, first, compiles = "compiled tabu", "seconds", None, False
-    runs_on = "1 thread"
+    name = "compiled tabu"
 
     def __init__(self):
         self._advance = one_core.compiled(compiled_tabu.build)
@@ -61,7 +109,7 @@ class CompiledTabu:
 
     def prepare(self, instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
         """Returns matrices with which costs are twice as high; compiles."""
-        data = compiled_tabu.symmetric(instance.flow, instance.distance)
+        data = compiled_qap.symmetric(instance.flow, instance.distance)
         self._advance(*data, compiled_tabu.start(*data, 0), 1, -1)
         return data
 

@@ -7,6 +7,7 @@ is ours and needs numba. None is needed to import this module.
 """
 
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from importlib import metadata
@@ -16,10 +17,8 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.peers.ours import Ours
+from experiments.peers.solver import Ours, Points, Solver
 from experiments.queens import compiled
-
-Points = list[tuple[float, int]]
 
 _MOST_CONSTRAINTS = 50_000
 
@@ -47,14 +46,10 @@ def instances(names: Sequence[str] | None, data: str | None) -> list[QueensTask]
 
 
 def _task(name: str) -> QueensTask:
-    numbers = name.split("x")
-    are_counts = all(one.isascii() and one.isdigit() and int(one) for one in numbers)
-    if len(numbers) > 2 or not are_counts:
-        raise ValueError(
-            f"instance {name!r} is not of N-Queens, expected one such as 1000 or 1000x50"
-        )
-    n, wanted = map(int, (*numbers, "1")[:2])
-    return QueensTask(n, wanted)
+    numbers = re.fullmatch("([1-9][0-9]*)(?:x([1-9][0-9]*))?", name)
+    if not numbers:
+        raise ValueError(f"instance {name!r} is not of N-Queens, expected such as 1000 or 1000x50")
+    return QueensTask(int(numbers[1]), int(numbers[2] or 1))
 
 
 def cost(task: QueensTask, placements: np.ndarray) -> int:
@@ -65,11 +60,9 @@ def cost(task: QueensTask, placements: np.ndarray) -> int:
     """
     if not len(placements):
         return task.wanted
-    rows = np.arange(task.n)
-    for lines in (placements, placements + rows, placements - rows):
-        ordered = np.sort(lines, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
-            raise ValueError(f"a placement of {task.n} queens is not valid")
+    are_orders = (np.sort(placements, axis=1) == np.arange(task.n)).all()
+    if not are_orders or np.any(js.attacking_pairs(placements)):
+        raise ValueError(f"a placement of {task.n} queens is not valid")
     return task.wanted - len(np.unique(placements, axis=0))
 
 
@@ -86,18 +79,7 @@ class JaxoptSearch(Ours):
         return common.unless_interrupted(result).solutions.astype(np.int32), []
 
 
-class Peer:
-    """What the peers have in common: one run with the last limit, on one thread."""
-
-    unit, first, compiles = "seconds", None, False
-    runs_on = "1 thread"
-
-    def prepare(self, task: QueensTask) -> QueensTask:
-        """Returns the task as it is."""
-        return task
-
-
-class OneByOne(Peer):
+class OneByOne(Solver):
     """A solver that gives placements one by one, in `placements`, until there are enough."""
 
     def solve(self, task: QueensTask, seed: int, limit: float, target: int) -> tuple[Any, Points]:
@@ -183,7 +165,7 @@ def _is_peaceful(rows: int) -> Any:
     return lambda a, b: a != b and abs(a - b) != rows
 
 
-class CpSat(Peer):
+class CpSat(Solver):
     """OR-Tools' CP-SAT on one thread: three all-different constraints."""
 
     name = "ortools"

@@ -1,57 +1,17 @@
 """Runs of a solver on an instance, with growing limits."""
 
 import dataclasses
-import math
-import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from experiments import common
 from experiments.common import Progress, Runs
-from experiments.peers.levels import gap, improvements
+from experiments.peers.levels import finite, gap, improvements
+from experiments.peers.solver import Solver
 from jaxopt_search.engine.devices import find_devices
 
 GROWTH = 2.5
 """How much a limit in seconds grows from run to run; one in runs is doubled."""
-
-
-class Solver(Protocol):
-    """A solver, ours or a peer. Making one imports its package.
-
-    Attributes:
-      name, version: of the package.
-      runs_on: what it computes on, such as `1 thread`.
-      unit: of its limit, "seconds" or "runs".
-      first: the first limit of a series; None for one run with the last limit.
-      compiles: whether a first call compiles, and is measured apart.
-    """
-
-    name: str
-    version: str
-    runs_on: str
-    unit: str
-    first: float | None
-    compiles: bool
-
-    def prepare(self, instance: Any) -> Any:
-        """Returns an instance in the form that the solver takes.
-
-        Raises:
-          ValueError: if it cannot take this instance.
-        """
-        ...
-
-    def solve(self, data: Any, seed: int, limit: float, target: int) -> "Answer":
-        """Runs the solver; it may end early at a cost of `target`."""
-        ...
-
-    def forget(self) -> None:
-        """Drops what was compiled; not called unless `compiles`."""
-        ...
-
-
-Answer = tuple[Any, list[tuple[float, int]]]
-"""A solution, and what is known of the course to it: (seconds since the call, best cost)."""
 
 
 class Plan(NamedTuple):
@@ -96,31 +56,16 @@ class Case:
         """Returns the records of runs with growing limits."""
         records: list[dict[str, Any]] = []
         for limit in limits(self.solver, self.plan.seconds):
-            is_long = self.solver.unit == "runs" and records and self._too_long(records[-1])
-            if is_long or (records and records[-1]["cost"] <= self.instance.best_known):
-                break
             records.append(self._record("warm", seed, limit))
+            # Twice as many runs would take more time than there is.
+            is_over = self.solver.unit == "runs" and 2 * records[-1]["seconds"] > self.plan.seconds
+            if is_over or records[-1]["cost"] <= self.instance.best_known:
+                break
         return records
 
-    def _too_long(self, last: dict[str, Any]) -> bool:
-        """Returns whether twice as many runs would take more time than there is."""
-        return 2 * last["seconds"] > self.plan.seconds
-
     def _record(self, call: str, seed: int, limit: float) -> dict[str, Any]:
-        settings = self._settings(call, limit)
-        if not self.runs.has(settings, self.instance.name, seed):
-            self._get_ready(call, seed)
-            self.runs.add(self._make(settings, seed))
-        return next(
-            record
-            for record in self.runs.records
-            if (record["settings"], record["instance"], record["seed"])
-            == (settings, self.instance.name, seed)
-        )
-
-    def _settings(self, call: str, limit: float) -> dict[str, Any]:
         solver = self.solver
-        return {
+        settings = {
             "solver": solver.name,
             "version": solver.version,
             "runs_on": solver.runs_on,
@@ -128,6 +73,10 @@ class Case:
             "budget": limit,
             "unit": solver.unit,
         }
+        if not self.runs.has(settings, self.instance.name, seed):
+            self._get_ready(call, seed)
+            self.runs.add(self._make(settings, seed))
+        return self.runs.those([(settings, self.instance.name, seed)])[0]
 
     def _get_ready(self, call: str, seed: int) -> None:
         """Sees to it that the next call compiles everything, or nothing."""
@@ -139,26 +88,24 @@ class Case:
 
     def _make(self, settings: dict[str, Any], seed: int) -> dict[str, Any]:
         best_known = self.instance.best_known
-        began = time.perf_counter()
-        solution, trace = self.solver.solve(self.data, seed, settings["budget"], best_known)
-        seconds = time.perf_counter() - began
+        own = self.data, seed, settings["budget"], best_known
+        (solution, trace), seconds = common.timed(self.solver.solve, *own)
         cost = self.plan.problem.cost(self.instance, solution)
         if any(claimed < cost for _, claimed in trace):
             raise RuntimeError(f"{self.solver.name} claims less than the {cost} of its solution")
-        above = gap(cost, best_known)
-        return {
-            "experiment": "peers",
-            "instance": self.instance.name,
-            "n": self.instance.n,
-            "seed": seed,
-            "settings": settings,
-            "cost": cost,
-            "best_known": best_known,
-            "gap": above if math.isfinite(above) else None,
-            "seconds": seconds,
-            "trace": improvements([*trace, (seconds, cost)]),
-            **common.provenance(find_devices("all")),
-        }
+        return common.record(
+            "peers",
+            self.instance.name,
+            seed,
+            settings,
+            find_devices("all"),
+            n=self.instance.n,
+            cost=cost,
+            best_known=best_known,
+            gap=finite(gap(cost, best_known)),
+            seconds=seconds,
+            trace=improvements([*trace, (seconds, cost)]),
+        )
 
 
 def execute(plan: Plan, runs: Runs) -> list[dict[str, Any]]:
@@ -177,5 +124,5 @@ def execute(plan: Plan, runs: Runs) -> list[dict[str, Any]]:
                 records.append(case.first_call(plan.seeds[0]))
             for seed in plan.seeds:
                 records += case.series(seed)
-                progress.step(1, f"{instance.name} {solver.name}")
+                progress.step(f"{instance.name} {solver.name}")
     return records

@@ -37,9 +37,7 @@ def row(records: Sequence[dict[str, Any]], levels: Sequence[float]) -> list[str]
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool) -> str:
     """Returns a line for each solver on each instance, in the order in which the records came."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for record in records:
-        groups.setdefault((record["instance"], record["settings"]["solver"]), []).append(record)
+    groups = common.grouped(records, lambda r: (r["instance"], r["settings"]["solver"]))
     levels = LEVELS if any(record["best_known"] for record in records) else LEVELS[-1:]
     header = (
         "instance",

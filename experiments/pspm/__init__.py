@@ -13,7 +13,7 @@ TSP with the relocation move, as PSPM (98 searches x 12 moves), SSPM (1 x 12) an
 
 - `core`: PSPM over one core of the same machine, on which numba has compiled the same annealing
   with 12 moves (SSPM) and with one;
-- `exchange`: PSPM by the temperatures from one broadcast to the next (`--exchange-every`);
+- `exchange`: PSPM by the temperatures from one broadcast to the next;
 - `descent`: one search with one move that accepts nothing worse, compared with the paper's PSSM;
   with numba, also one that accepts nothing equal.
 

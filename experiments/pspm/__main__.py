@@ -3,14 +3,14 @@
 import argparse
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax
 
 import jaxopt_search as js
-from experiments import common, flag_types, one_core
-from experiments.common import Progress, Runs
+from experiments import common, flag_types, one_core, pspm
+from experiments.common import Job, Runs
 from experiments.pspm import figures, measures
 from experiments.pspm import runs as pspm_runs
 from experiments.pspm import tables as pspm_tables
@@ -21,8 +21,8 @@ from experiments.pspm.runs import (
     SCHEMES,
     SINGLE,
     STRICT,
+    Batch,
     Cooling,
-    Job,
     Limit,
     Scheme,
 )
@@ -36,6 +36,10 @@ MOVES = (4, 8, 12, 24, 32, 48)
 
 
 STUDIES = ("core", "exchange", "descent")
+PERIODS = (1, 10, 100, 1000, None)
+"""Of `--study exchange`: temperatures between broadcasts; None for none."""
+MAX_COOLINGS = 5
+"""Of Table 3: searches that cool down in vain before a run gives up."""
 
 
 class Plan(NamedTuple):
@@ -43,7 +47,7 @@ class Plan(NamedTuple):
 
     Attributes:
       table: 2, 3 or 4; or one of `STUDIES`.
-      exchange_every: temperatures between broadcasts, for each the runs of a study; None for none.
+      batch: runs side by side; None for all, but one of PSPM.
     """
 
     table: int | str
@@ -51,77 +55,58 @@ class Plan(NamedTuple):
     schemes: list[Scheme]
     cooling: Cooling
     num_runs: int
-    first_seed: int
     batch: int | None
     devices: int | str | None
-    max_coolings: int
-    exchange_every: tuple[int | None, ...] = ()
 
 
 def execute(plan: Plan, runs: Runs) -> measures.Records:
     """Makes the runs of a plan that are not in the file yet; returns the records of all."""
-    cooling, found = plan.cooling, list[measures.Records]()
-    what = plan.table if plan.table in STUDIES else f"Table {plan.table}"
-    print(
-        f"{what}: temperature {cooling.start:g} to {cooling.end:g} by {cooling.alpha}"
-        f" ({cooling.num_temperatures} temperatures of {cooling.sweeps} n steps)",
-        flush=True,
-    )
-    progress = Progress(len(plan.instances) * len(stages(plan)) * plan.num_runs)
-    for instance in plan.instances:
-        for kind, scheme, cooling in stages(plan):
-            limit = _limit(plan, runs, instance, kind)
-            if limit is None:
-                print(f"{instance.name}: PSPM never reached the threshold, so no {kind} runs")
-                progress.skip(plan.num_runs)
-                continue
-            for seeds in _batches(plan, scheme):
-                devices = _devices(plan, scheme, len(seeds))
-                job = Job(instance, scheme, cooling, kind, limit, seeds, devices)
-                found.append(_make_missing(job, runs, progress))
-    return list(itertools.chain.from_iterable(found))
+    total = len(plan.instances) * len(stages(plan)) * plan.num_runs
+    return common.make_missing(_jobs(plan, runs), runs, total)
+
+
+def _jobs(plan: Plan, runs: Runs) -> Iterator[Job]:
+    for instance, (kind, scheme, cooling) in itertools.product(plan.instances, stages(plan)):
+        limit = _limit(plan, runs, instance, kind)
+        if limit is None:
+            print(f"{instance.name}: PSPM never reached the threshold, so no {kind} runs")
+            continue
+        for seeds in _batches(plan, scheme):
+            devices = _devices(plan, scheme, len(seeds))
+            batch = Batch(instance, scheme, cooling, kind, limit, seeds, devices)
+            make = lambda missing, batch=batch: pspm_runs.make(batch)  # noqa: E731, all of them
+            text = f"{instance.name} {scheme.name} x{scheme.moves} {kind}"
+            yield Job(batch.settings(), instance.name, seeds, text, make)
 
 
 def stages(plan: Plan) -> list[tuple[str, Scheme, Cooling]]:
     """Returns the kinds of runs, each to be made on every instance, in the order of their need."""
-    cooling, pspm = plan.cooling, SCHEMES["pspm"]
+    cooling, wide = plan.cooling, SCHEMES["pspm"]
     if plan.table == "core":
-        return [("quality", scheme, cooling) for scheme in (pspm, *CORE_SCHEMES)]
+        return [("quality", scheme, cooling) for scheme in (wide, *CORE_SCHEMES)]
     if plan.table == "exchange":
-        never = ("quality", pspm._replace(exchanges=False), cooling)
+        never = ("quality", wide._replace(exchanges=False), cooling)
         return [
-            ("quality", pspm, cooling._replace(exchange_every=every)) if every else never
-            for every in plan.exchange_every
+            ("quality", wide, cooling._replace(exchange_every=every)) if every else never
+            for every in PERIODS
         ]
     if plan.table == "descent":
         cold = COLD._replace(sweeps=cooling.sweeps, alpha=cooling.alpha)
         strict = [STRICT] if one_core.has_numba() else []
         return [("quality", scheme, cold) for scheme in (SINGLE, *strict)]
     if plan.table == 4:
-        wide = [scheme for scheme in plan.schemes if scheme.name != "pssm"]
-        return [("quality", scheme._replace(moves=m), cooling) for scheme in wide for m in MOVES]
+        two = [scheme for scheme in plan.schemes if scheme.name != "pssm"]
+        return [("quality", scheme._replace(moves=m), cooling) for scheme in two for m in MOVES]
     if plan.table == 2:
         return [("quality", scheme, cooling) for scheme in plan.schemes]
     later = [(kind, s, cooling) for kind in ("throughput", "convergence") for s in plan.schemes]
     return [("quality", SCHEMES["sspm"], cooling), *later]
 
 
-def _make_missing(job: Job, runs: Runs, progress: Progress) -> measures.Records:
-    wanted = [(job.settings(), job.instance.name, seed) for seed in job.seeds]
-    if all(runs.has(*one) for one in wanted):
-        progress.skip(len(job.seeds))
-    else:
-        for record in pspm_runs.make(job):
-            runs.add(record)
-        text = f"{job.instance.name} {job.scheme.name} x{job.scheme.moves} {job.kind}"
-        progress.step(len(job.seeds), text)
-    return runs.those(wanted)
-
-
 def _batches(plan: Plan, scheme: Scheme) -> list[tuple[int, ...]]:
     size = plan.batch or (1 if scheme.name == "pspm" else plan.num_runs)
-    seeds = range(plan.first_seed, plan.first_seed + plan.num_runs)
-    return [tuple(seeds[i : i + size]) for i in range(0, plan.num_runs, size)]
+    seeds = tuple(range(plan.num_runs))
+    return [seeds[i : i + size] for i in range(0, plan.num_runs, size)]
 
 
 def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
@@ -138,18 +123,17 @@ def _limit(plan: Plan, runs: Runs, instance: TSPInstance, kind: str) -> Limit | 
     steps = plan.cooling.steps(instance.n)
     if kind == "quality":
         return Limit(max_steps=steps)
-    seeds = range(plan.first_seed, plan.first_seed + plan.num_runs)
     earlier = [
         record
         for record in runs.records
         if record["instance"] == instance.name
         and record["settings"]["cooling"] == plan.cooling._asdict()
-        and record["seed"] in seeds
+        and record["seed"] < plan.num_runs
     ]
     sspm = measures.select(earlier, "quality", "sspm", SCHEMES["sspm"].moves)
     threshold = min(record["cost"] for record in sspm)
     if kind == "throughput":
-        return Limit(max_steps=plan.max_coolings * steps, threshold=threshold)
+        return Limit(max_steps=MAX_COOLINGS * steps, threshold=threshold)
     pspm = measures.select(earlier, "throughput", "pspm", SCHEMES["pspm"].moves)
     seconds = [record["seconds"] for record in pspm if record["reached"]]
     return Limit(max_seconds=sum(seconds) / len(seconds)) if seconds else None
@@ -168,46 +152,12 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
         instances=common.find_instances(
             names, args.data, "rd100", lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)
         ),
-        schemes=[SCHEMES[name] for name in args.schemes],
+        schemes=[scheme for name, scheme in SCHEMES.items() if name in args.schemes],
         cooling=(QUICK if args.quick else Cooling())._replace(sweeps=args.sweeps),
         num_runs=args.runs,
-        first_seed=args.seed0,
         batch=args.batch,
         devices=args.devices,
-        max_coolings=args.max_coolings,
-        exchange_every=args.exchange_every,
     )
-
-
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.pspm",
-        description="Tables 2, 3, 4 and Figure 4 of the PSPM paper, ours and the paper's.",
-    )
-    add, number = flags.add_argument, flag_types.positive
-    on = f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)"
-    periods, every = (
-        "1,10,100,1000,never",
-        "of --study exchange: temperatures (default: %(default)s)",
-    )
-    add("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
-    add("--figure", type=int, choices=(4,), help="of Table 4's runs; with --plot")
-    add("--study", choices=STUDIES, help="instead of a table: see above")
-    add("--instances", type=flag_types.words, help="names, or all (default: rd100)")
-    add("--schemes", type=_schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
-    add("--runs", type=number, default=1, help="independent (paper: 10)")
-    add("--seed0", type=int, default=0, help="seed of the first run")
-    add("--batch", type=number, help="runs side by side (default: 1 for pspm, else all)")
-    add("--max-coolings", type=number, default=5, help="Table 3: coolings before giving up")
-    add("--devices", type=flag_types.devices, help=on)
-    add("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
-    add("--sweeps", type=number, default=10, help="of n steps a temperature (paper: 10)")
-    add("--exchange-every", type=_periods, default=periods, help=every)
-    add("--plot", metavar="FILE", help="where to draw Figure 4")
-    common.add_record_arguments(flags, "pspm", out="results/pspm.jsonl")
-    common.add_data_argument(flags)
-    return flags
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -219,24 +169,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = _table(args) or (None if args.report else 2)
         return pspm_tables.report(records, tables=what and (what,), markdown=args.markdown)
 
-    return common.run_script(parser(), arguments, plan_from_arguments, show, execute)
+    flags = common.parser("pspm", pspm.__doc__, "pspm")
+    add, number, schemes = flags.add_argument, flag_types.positive, flag_types.some_of(*SCHEMES)
+    on = f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)"
+    add("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
+    add("--figure", type=int, choices=(4,), help="of Table 4's runs; with --plot")
+    add("--study", choices=STUDIES, help="instead of a table: see above")
+    add("--instances", type=flag_types.words, help="names, or all (default: rd100)")
+    add("--schemes", type=schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
+    add("--runs", type=number, default=1, help="independent (paper: 10)")
+    add("--batch", type=number, help="runs side by side (default: 1 for pspm, else all)")
+    add("--devices", type=flag_types.devices, help=on)
+    add("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
+    add("--sweeps", type=number, default=10, help="of n steps a temperature (paper: 10)")
+    add("--plot", metavar="FILE", help="where to draw Figure 4")
+    common.add_data_argument(flags)
+    return common.run_script(flags, arguments, plan_from_arguments, show, execute)
 
 
 def _table(args: argparse.Namespace) -> int | str | None:
     return 4 if args.figure else args.study or args.table
-
-
-def _periods(text: str) -> tuple[int | None, ...]:
-    """Returns numbers of temperatures; None for "never"."""
-    words = flag_types.words(text)
-    return tuple(None if word == "never" else flag_types.positive(word) for word in words)
-
-
-def _schemes(text: str) -> list[str]:
-    names = flag_types.words(text)
-    if not names or not set(names) <= set(SCHEMES):
-        raise argparse.ArgumentTypeError(f"{text!r} is not among {','.join(SCHEMES)}")
-    return [name for name in SCHEMES if name in names]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.one_core import xorshift
+
 ANY = 2**31
 """Above all deltas."""
 
@@ -31,7 +33,7 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
     It returns the length of the best tour, the moves made, and the times at which the best tour
     was written down.
     """
-    draw, price = compile_fn(_draw), _pricer(compile_fn)
+    draw, price = compile_fn(xorshift), _pricer(compile_fn)
     linked, relocate, write = map(compile_fn, (_linked, _relocate, _write))
 
     @compile_fn
@@ -75,7 +77,7 @@ def build(compile_fn: Callable[[Any], Any]) -> Any:
 
 def _pricer(compile_fn: Callable[[Any], Any]) -> Any:
     """Returns what draws a relocation for each lane and prices it."""
-    draw = compile_fn(_draw)
+    draw = compile_fn(xorshift)
 
     @compile_fn
     def price(distance, after, before, words, cities, places, deltas):
@@ -102,13 +104,6 @@ def _pricer(compile_fn: Callable[[Any], Any]) -> Any:
             cities[lane], places[lane] = city, place
 
     return price
-
-
-def _draw(word):
-    """Marsaglia, "Xorshift RNGs", 2003, of 32 bits."""
-    word ^= (word << 13) & 0xFFFFFFFF
-    word ^= word >> 17
-    return word ^ ((word << 5) & 0xFFFFFFFF)
 
 
 def _linked(distance, tour):

@@ -5,7 +5,7 @@ from statistics import correlation, fmean
 from typing import Any, NamedTuple
 
 from experiments import common
-from experiments.pspm.measures import MORE_MOVES, MOVES, Records, error, mean_of
+from experiments.pspm.measures import MORE_MOVES, MOVES, Figure, Records, error, mean_of
 
 
 class Row(NamedTuple):
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
     header: str
     digits: int
-    ours: Callable[[Records], float | None]
+    ours: Figure
     paper: Callable[[Any], float | None] = lambda row: None
 
 
@@ -40,9 +40,20 @@ def fit(rows: list[Row], scheme: str) -> list[str]:
     ]
 
 
-def paragraphs(parts: Sequence[str], markdown: bool) -> str:
-    """Returns the parts below one another; in Markdown with blank lines, or they would flow."""
-    return ("\n\n" if markdown else "\n").join(parts)
+def section(
+    above: Sequence[str],
+    rows: list[Row],
+    columns: list[Column],
+    below: Sequence[str],
+    markdown: bool,
+    **how: Any,
+) -> str:
+    """Returns a table between paragraphs; empty where we have none of its figures.
+
+    In Markdown blank lines part the paragraphs, or they would flow.
+    """
+    body = render(rows, columns, markdown, **how)
+    return ("\n\n" if markdown else "\n").join([*above, body, *below]) if body else ""
 
 
 def rows_of(records: Records, kind: str, paper: dict[str, Any]) -> list[Row]:
@@ -63,42 +74,36 @@ def render(
 ) -> str:
     """Returns the table, without columns of which we have no figure; empty if of none."""
     columns = [c for c in columns if any(c.ours(row.records) is not None for row in rows)]
-    ours = [[column.ours(row.records) for column in columns] for row in rows]
-    papers = [
-        [None if row.paper is None else column.paper(row.paper) for column in columns]
-        for row in rows
-    ]
     if not columns:
         return ""
+    values = [
+        [(c.ours(row.records), None if row.paper is None else c.paper(row.paper)) for c in columns]
+        for row in rows
+    ]
     labels = [row.label for row in rows]
     if has_average and len(rows) > 1:
         labels.append("average")
-        ours.append([mean_of(column) for column in zip(*ours, strict=True)])
-        papers.append([mean_of(column) for column in zip(*papers, strict=True)])
-    body = [
-        [label, *map(_cell, own, paper, (column.digits for column in columns))]
-        for label, own, paper in zip(labels, ours, papers, strict=True)
-    ]
+        by_column = (zip(*pairs, strict=True) for pairs in zip(*values, strict=True))
+        values.append([(mean_of(ours), mean_of(papers)) for ours, papers in by_column])
+    digits = [column.digits for column in columns]
+    body = [[label, *map(_cell, own, digits)] for label, own in zip(labels, values, strict=True)]
     return common.table([first, *(column.header for column in columns)], body, markdown=markdown)
 
 
-def _cell(ours: float | None, paper: float | None, digits: int) -> str:
+def _cell(pair: tuple[float | None, float | None], digits: int) -> str:
+    ours, paper = pair
     text = common.number(ours, digits)
     return text if paper is None else f"{text} ({paper:.{digits}f})"
 
 
-def run_notes(records: Records, kind: str) -> list[str]:
+def run_notes(rows: Sequence[Row], kind: str = "quality") -> list[str]:
     """Returns on what, how many at a time, and how often each scheme was run."""
+    own = [r for row in rows for r in row.records if r["settings"]["kind"] == kind]
+    schemes = common.grouped(own, lambda record: record["settings"]["scheme"]["name"])
     lines = []
-    for scheme in MOVES | MORE_MOVES:
-        own = [
-            record["settings"] | {"instance": record["instance"], "seed": record["seed"]}
-            for record in records
-            if record["settings"]["kind"] == kind and record["settings"]["scheme"]["name"] == scheme
-        ]
-        if not own:
-            continue
-        seeds = len({settings["seed"] for settings in own})
+    for scheme in filter(schemes.get, MOVES | MORE_MOVES):
+        seeds = len({record["seed"] for record in schemes[scheme]})
+        own = [record["settings"] for record in schemes[scheme]]
         batch = max(settings["batch"] for settings in own)
         devices = sorted({f"{s['num_devices']} x {s['device_kind']}" for s in own})
         runs = "1 run" if seeds == 1 else f"{seeds} runs"

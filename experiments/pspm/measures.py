@@ -3,11 +3,16 @@
 A figure is a function of records, which returns None where none of them tell it.
 """
 
+import functools
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
+from experiments import common
+
 Records = list[dict[str, Any]]
+Figure = Callable[[Records], float | None]
 
 MOVES = {"sspm": 12, "pssm": 1, "pspm": 12}
 
@@ -46,20 +51,16 @@ def mean_of(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def speed(scheme: str, moves: int | None = None) -> Callable[[Records], float | None]:
-    def mean(records: Records) -> float | None:
-        return mean_of([r["sses"] / 1e6 for r in select(records, "quality", scheme, moves)])
-
-    return mean
+def speed(scheme: str, moves: int | None = None) -> Figure:
+    own = functools.partial(select, kind="quality", scheme=scheme, moves=moves)
+    return lambda records: mean_of([record["sses"] / 1e6 for record in own(records)])
 
 
-def error(
-    scheme: str, kind: str = "quality", moves: int | None = None
-) -> Callable[[Records], float | None]:
+def error(scheme: str, kind: str = "quality", moves: int | None = None) -> Figure:
     return lambda records: mean_of([r["sec"] for r in select(records, kind, scheme, moves)])
 
 
-def throughput(scheme: str) -> Callable[[Records], float | None]:
+def throughput(scheme: str) -> Figure:
     """Returns the mean of 0.01 solutions per second, equation 7: the inverse of the mean time.
 
     Where runs ended without reaching the threshold, this counts their time but not them; it is then
@@ -76,22 +77,18 @@ def throughput(scheme: str) -> Callable[[Records], float | None]:
     return mean
 
 
-def over_instances(figure: Callable[..., Any], scheme: str) -> Callable[[Records], float | None]:
+def over_instances(figure: Callable[..., Any], scheme: str) -> Figure:
     """Returns the mean over instances of a figure of runs that all have as many moves."""
 
     def mean(records: Records) -> float | None:
-        by_instance: dict[str, Records] = {}
-        for record in records:
-            by_instance.setdefault(record["instance"], []).append(record)
+        by_instance = common.grouped(records, itemgetter("instance"))
         moves = records[0]["settings"]["scheme"]["moves"] if records else None
         return mean_of([figure(scheme, moves=moves)(own) for own in by_instance.values()])
 
     return mean
 
 
-def quotient(
-    above: Callable[[Records], float | None], below: Callable[[Records], float | None]
-) -> Callable[[Records], float | None]:
+def quotient(above: Figure, below: Figure) -> Figure:
     def of(records: Records) -> float | None:
         a, b = above(records), below(records)
         return a / b if a is not None and b else None
@@ -99,9 +96,7 @@ def quotient(
     return of
 
 
-def difference(
-    left: Callable[[Records], float | None], right: Callable[[Records], float | None]
-) -> Callable[[Records], float | None]:
+def difference(left: Figure, right: Figure) -> Figure:
     def of(records: Records) -> float | None:
         a, b = left(records), right(records)
         return None if a is None or b is None else a - b

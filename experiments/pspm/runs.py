@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -97,8 +96,8 @@ class Limit(NamedTuple):
     threshold: int | None = None
 
 
-class Job(NamedTuple):
-    """A batch of runs of one scheme on one instance.
+class Batch(NamedTuple):
+    """Runs of one scheme on one instance that are made side by side.
 
     Attributes:
       kind: one of `KINDS`.
@@ -143,7 +142,7 @@ class Point(NamedTuple):
     costs: np.ndarray
 
 
-def trace(job: Job) -> Iterator[Point]:
+def trace(job: Batch) -> Iterator[Point]:
     """Yields the state of a batch after each chunk, cooling after cooling, without an end.
 
     Runs are groups of consecutive searches that exchange nothing with other groups. The costs are
@@ -157,15 +156,13 @@ def trace(job: Job) -> Iterator[Point]:
         state = start(job, problem, restart)
         for begin in range(0, total, chunk):
             length = min(chunk, total - begin)
-            began = time.perf_counter()
-            state = jax.block_until_ready(advance(state, length))
-            seconds += time.perf_counter() - began
-            steps += length
+            state, took = common.timed(advance, state, length)
+            seconds, steps = seconds + took, steps + length
             best = np.minimum(best, best_of_runs(job, problem, state))
             yield Point(seconds, steps, best)
 
 
-def start(job: Job, problem: js.TSP, restart: int = 0) -> RunState:
+def start(job: Batch, problem: js.TSP, restart: int = 0) -> RunState:
     """Returns random tours for the searches of a batch, on the job's devices.
 
     Each kind of run has keys of its own: with those that gave the threshold, SSPM could not get
@@ -177,7 +174,7 @@ def start(job: Job, problem: js.TSP, restart: int = 0) -> RunState:
     return DeviceSplit(job.devices).split(state)
 
 
-def annealing(job: Job) -> js.LocalSearch:
+def annealing(job: Batch) -> js.LocalSearch:
     """Returns the search of the paper, sections 3.3 and 4.1."""
     per_temperature = job.cooling.sweeps * job.instance.n
     schedule = js.geometric(job.cooling.start, job.cooling.alpha, per_temperature)
@@ -186,7 +183,7 @@ def annealing(job: Job) -> js.LocalSearch:
     )
 
 
-def exchange(job: Job) -> Exchange | None:
+def exchange(job: Batch) -> Exchange | None:
     """Returns the broadcast within each run of the batch; None for a scheme without."""
     if not job.scheme.exchanges:
         return None
@@ -194,7 +191,7 @@ def exchange(job: Job) -> Exchange | None:
     return js.broadcast_best(every=every, group_size=job.scheme.searches)
 
 
-def best_of_runs(job: Job, problem: js.TSP, state: RunState) -> np.ndarray:
+def best_of_runs(job: Batch, problem: js.TSP, state: RunState) -> np.ndarray:
     """Returns [R] int64, the exact cost of the best tour of each run.
 
     Raises:
@@ -210,7 +207,7 @@ def best_of_runs(job: Job, problem: js.TSP, state: RunState) -> np.ndarray:
     return exact
 
 
-def make(job: Job) -> list[dict[str, Any]]:
+def make(job: Batch) -> list[dict[str, Any]]:
     """Makes the runs of a job and returns their records."""
     if job.is_on_core:
         return [_on_core(job, seed) for seed in job.seeds]
@@ -229,7 +226,7 @@ def make(job: Job) -> list[dict[str, Any]]:
     ]
 
 
-def _on_core(job: Job, seed: int) -> dict[str, Any]:
+def _on_core(job: Batch, seed: int) -> dict[str, Any]:
     """Returns the record of a complete search compiled for one core."""
     anneal, compile_seconds = _compiled()
     cooling, moves, n = job.cooling, job.scheme.moves, job.instance.n
@@ -237,9 +234,8 @@ def _on_core(job: Job, seed: int) -> dict[str, Any]:
     tour, words = compiled.start(n, moves, seed)
     numbers = cooling.start, cooling.alpha, cooling.num_temperatures
     refused = 0 if job.scheme == STRICT else compiled.ANY
-    began = time.perf_counter()
-    anneal(distance, tour, words, numbers, cooling.sweeps * n, moves, refused)
-    seconds = time.perf_counter() - began
+    how = numbers, cooling.sweeps * n, moves, refused
+    _, seconds = common.timed(anneal, distance, tour, words, *how)
     cost = job.instance.tour_length(tour)
     point = Point(seconds, cooling.steps(n), np.array([cost]))
     alone = job._replace(seeds=(seed,), devices=tuple(jax.devices("cpu")[:1]))
@@ -249,11 +245,10 @@ def _on_core(job: Job, seed: int) -> dict[str, Any]:
 @functools.cache
 def _compiled() -> tuple[Any, float]:
     """Returns the annealing of a core, and the seconds it took to compile."""
-    began = time.perf_counter()
     anneal = one_core.compiled(compiled.build)
     tour, words = compiled.start(5, 2, 0)
-    anneal(np.ones((5, 5), np.int32), tour, words, (1.0, 0.5, 1), 1, 2, compiled.ANY)
-    return anneal, time.perf_counter() - began
+    numbers = (1.0, 0.5, 1), 1, 2, compiled.ANY
+    return anneal, common.timed(anneal, np.ones((5, 5), np.int32), tour, words, *numbers)[1]
 
 
 def _is_over(limit: Limit, point: Point, ends: list[Point | None]) -> bool:
@@ -265,7 +260,7 @@ def _is_over(limit: Limit, point: Point, ends: list[Point | None]) -> bool:
 
 
 def _record(
-    job: Job, run: int, point: Point, is_reached: bool, compile_seconds: float
+    job: Batch, run: int, point: Point, is_reached: bool, compile_seconds: float
 ) -> dict[str, Any]:
     moves = point.steps * job.scheme.searches * job.scheme.moves
     cost, best_known = int(point.costs[run]), job.instance.best_known
@@ -289,7 +284,7 @@ def _record(
     )
 
 
-def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
+def _prepared(job: Batch) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     problem = js.tsp_from_instance(job.instance)
     split, search, rule = DeviceSplit(job.devices), annealing(job), exchange(job)
     # Nothing is tested for, so the stop test only has to be rare.
@@ -303,10 +298,11 @@ def _prepared(job: Job) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     return problem, advance
 
 
-def _compile(job: Job) -> float:
+def _compile(job: Batch) -> float:
     """Returns the seconds it takes to compile everything that `trace` calls."""
-    began = time.perf_counter()
-    problem, advance = _prepared(job)
-    state = jax.block_until_ready(advance(start(job, problem), 0))
-    best_of_runs(job, problem, state)
-    return time.perf_counter() - began
+
+    def once() -> np.ndarray:
+        problem, advance = _prepared(job)
+        return best_of_runs(job, problem, advance(start(job, problem), 0))
+
+    return common.timed(once)[1]

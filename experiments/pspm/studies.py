@@ -1,11 +1,10 @@
 """The tables of `--study`, which the paper does not have."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from experiments.pspm.layout import Column, fit, paragraphs, render, rows_of, run_notes
-from experiments.pspm.measures import Records, error, quotient, speed
+from experiments.pspm.layout import Column, fit, rows_of, run_notes, section
+from experiments.pspm.measures import Figure, Records, error, quotient, speed
 from experiments.pspm.paper import TABLE_2
 
 
@@ -27,8 +26,7 @@ def core_table(records: Records, markdown: bool = False) -> str:
         f" is one of {_cpus(records)}, with one search of 12 moves (sspm) or of one (single),"
         " compiled by numba."
     )
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    return paragraphs([title, render(rows, columns, markdown), *notes], markdown)
+    return section([title], rows, columns, run_notes(rows), markdown)
 
 
 def descent_table(records: Records, markdown: bool = False) -> str:
@@ -38,15 +36,12 @@ def descent_table(records: Records, markdown: bool = False) -> str:
     columns = [
         Column(text, 2, error(scheme), lambda row: row.pssm[1]) for scheme, text in names.items()
     ]
-    if not (body := render(rows, columns, markdown)):
-        return ""
     title = (
         "\nOne search with one move that accepts nothing worse, and (core strict) nothing equal."
         " SEC in percent; in brackets the paper's of PSSM."
     )
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    fits = [line for scheme in names for line in fit(rows, scheme)]
-    return paragraphs([title, body, *notes, *fits], markdown)
+    below = [*run_notes(rows), *(line for scheme in names for line in fit(rows, scheme))]
+    return section([title], rows, columns, below, markdown)
 
 
 def exchange_table(records: Records, markdown: bool = False) -> str:
@@ -66,8 +61,7 @@ def exchange_table(records: Records, markdown: bool = False) -> str:
         "\nPSPM by the number of temperatures from one broadcast of the best to the next."
         " SEC in percent; SSES in 1e6 moves/s."
     )
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    return paragraphs([title, render(rows, columns, markdown), *notes], markdown)
+    return section([title], rows, columns, run_notes(rows), markdown)
 
 
 def _period(record: dict[str, Any]) -> int | None:
@@ -76,9 +70,7 @@ def _period(record: dict[str, Any]) -> int | None:
     return settings["cooling"]["exchange_every"] if settings["scheme"]["exchanges"] else None
 
 
-def _with_period(
-    every: int | None, figure: Callable[[Records], float | None]
-) -> Callable[[Records], float | None]:
+def _with_period(every: int | None, figure: Figure) -> Figure:
     return lambda records: figure([r for r in records if _period(r) == every])
 
 

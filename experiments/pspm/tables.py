@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from experiments.pspm.layout import Column, Row, fit, paragraphs, render, rows_of, run_notes
+from experiments import common
+from experiments.pspm.layout import Column, Row, fit, rows_of, run_notes, section
 from experiments.pspm.measures import (
     MOVES,
     Records,
@@ -38,10 +39,8 @@ def report(
     Args:
       tables: keys of `TABLES`; None for all.
     """
-    groups: dict[str, Records] = {}
-    for record in records:
-        groups.setdefault(_cooling(record), []).append(record)
     wanted = tuple(TABLES) if tables is None else tables
+    groups = common.grouped(records, lambda record: json.dumps(record["settings"]["cooling"]))
     parts = []
     for cooling, own in groups.items():
         found = [TABLES[name](own, markdown) for name in wanted if name != "exchange"]
@@ -56,21 +55,13 @@ def report(
 def table_2(records: Records, markdown: bool = False) -> str:
     """Returns Table 2, speed and error of complete searches, and whether PSPM wins."""
     rows = rows_of(records, "quality", TABLE_2)
-    columns = []
-    for scheme in MOVES:
-        columns += [
-            Column(f"{scheme} SSES", 1, speed(scheme), lambda row, s=scheme: getattr(row, s)[0]),
-            Column(f"{scheme} SEC", 2, error(scheme), lambda row, s=scheme: getattr(row, s)[1]),
-        ]
+    columns = [column for s in MOVES for column in _columns(s, lambda figure, s: figure(s))]
     for scheme in ("sspm", "pssm"):
         speedup = quotient(speed("pspm"), speed(scheme))
         columns.append(Column(f"pspm/{scheme}", 1, speedup, attrgetter(f"speedup_over_{scheme}")))
-    if not (body := render(rows, columns, markdown)):
-        return ""
     title = "\nTable 2. SSES in 1e6 moves/s, compilation left out; SEC in percent."
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    order = [*_order(rows), *fit(rows, "pssm")]
-    return paragraphs([title, _PAPER_NOTE, _QUOTIENT_NOTE, body, *notes, *order], markdown)
+    below = [*run_notes(rows), *_order(rows), *fit(rows, "pssm")]
+    return section([title, _PAPER_NOTE, _QUOTIENT_NOTE], rows, columns, below, markdown)
 
 
 def table_3(records: Records, markdown: bool = False) -> str:
@@ -86,12 +77,9 @@ def table_3(records: Records, markdown: bool = False) -> str:
     for scheme in ("sspm", "pssm"):
         over = difference(late[scheme], late["pspm"])
         columns.append(Column(f"over {scheme}", 1, over, attrgetter(f"improvement_over_{scheme}")))
-    if not (body := render(rows, columns, markdown)):
-        return ""
     title = "\nTable 3. TC in 0.01 solutions/s; SEC in percent after the mean time of PSPM."
-    thresholds = [line for row in rows for line in _reached(row)]
-    notes = run_notes([record for row in rows for record in row.records], "throughput")
-    return paragraphs([title, _PAPER_NOTE, body, *thresholds, *notes], markdown)
+    below = [*map(_reached, rows), *run_notes(rows, "throughput")]
+    return section([title, _PAPER_NOTE], rows, columns, below, markdown)
 
 
 def table_4(records: Records, markdown: bool = False) -> str:
@@ -100,12 +88,7 @@ def table_4(records: Records, markdown: bool = False) -> str:
     for moves, paper in TABLE_4.items():
         own = [r for r in records if r["settings"]["scheme"]["moves"] == moves]
         rows.append(Row(str(moves), own, paper))
-    columns = []
-    for scheme in ("sspm", "pspm"):
-        for place, (name, figure, digits) in enumerate((("SSES", speed, 1), ("SEC", error, 2))):
-            paper = lambda row, s=scheme, k=place: getattr(row, s)[k]  # noqa: E731
-            ours = over_instances(figure, scheme)
-            columns.append(Column(f"{scheme} {name}", digits, ours, paper))
+    columns = [column for s in ("sspm", "pspm") for column in _columns(s, over_instances)]
     speedup = quotient(over_instances(speed, "pspm"), over_instances(speed, "sspm"))
     columns.append(Column("speedup", 1, speedup, attrgetter("speedup")))
     rows = [row for row in rows if any(column.ours(row.records) for column in columns)]
@@ -113,9 +96,8 @@ def table_4(records: Records, markdown: bool = False) -> str:
         return ""
     names = sorted({record["instance"] for record in records})
     title = f"\nTable 4. Means over {', '.join(names)} (paper: 20 instances)."
-    body = render(rows, columns, markdown, first="moves", has_average=False)
-    notes = run_notes([record for row in rows for record in row.records], "quality")
-    return paragraphs([title, _PAPER_NOTE, body, *notes], markdown)
+    how = {"first": "moves", "has_average": False}
+    return section([title, _PAPER_NOTE], rows, columns, run_notes(rows), markdown, **how)
 
 
 TABLES: dict[int | str, Callable[..., str]] = {
@@ -128,7 +110,16 @@ TABLES: dict[int | str, Callable[..., str]] = {
 }
 
 
-def _reached(row: Row) -> list[str]:
+def _columns(scheme: str, ours: Callable[..., Any]) -> list[Column]:
+    """Returns speed and error; `ours` maps a figure and the scheme to how we get it."""
+    paper = attrgetter(scheme)
+    return [
+        Column(f"{scheme} SSES", 1, ours(speed, scheme), lambda row: paper(row)[0]),
+        Column(f"{scheme} SEC", 2, ours(error, scheme), lambda row: paper(row)[1]),
+    ]
+
+
+def _reached(row: Row) -> str:
     """Returns how many runs got below the threshold, and the time given for convergence."""
     parts = []
     for scheme in MOVES:
@@ -139,7 +130,7 @@ def _reached(row: Row) -> list[str]:
     limits = [r["settings"]["limit"]["max_seconds"] for r in row.records]
     seconds = [limit for limit in limits if limit is not None]
     time = f"; time for convergence {seconds[-1]:.2f} s" if seconds else ""
-    return [f"{row.label}: below {threshold}: {', '.join(parts)}{time}"]
+    return f"{row.label}: below {threshold}: {', '.join(parts)}{time}"
 
 
 def _order(rows: list[Row]) -> list[str]:
@@ -153,7 +144,3 @@ def _order(rows: list[Row]) -> list[str]:
         return []
     each = ", ".join(f"{name} {'yes' if is_so else 'no'}" for name, is_so in holds.items())
     return [f"SEC pspm < sspm < pssm: {sum(holds.values())} of {len(holds)} ({each})"]
-
-
-def _cooling(record: dict[str, Any]) -> str:
-    return json.dumps(record["settings"]["cooling"])

@@ -1,16 +1,17 @@
 """See `experiments.queens`."""
 
 import argparse
+import functools
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jaxopt_search as js
-from experiments import common, flag_types, one_core
+from experiments import common, flag_types, one_core, queens
 from experiments.queens.annealing import COMPILED
-from experiments.queens.plots import PLOTS
-from experiments.queens.runs import Job, device_of, execute
+from experiments.queens.plots import draw
+from experiments.queens.runs import Measurement, device_of, execute
 from experiments.queens.tables import FIGURES, TABLES
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
@@ -38,30 +39,25 @@ _STEPS = {"deltas": 10_000}
 _SOLVED_BY = {"num_searches": 32, "moves_per_search": 256, "temperature": 0.1}
 
 
-def jobs_of(args: argparse.Namespace) -> list[Job]:
+def measurements_of(args: argparse.Namespace) -> list[Measurement]:
     """Returns what the flags ask for."""
     if args.solve:
         return [
-            Job("solve", n, {"search": search} | _SOLVED_BY)
+            Measurement("solve", n, {"search": search} | _SOLVED_BY)
             for n in args.solve
             for search in ("annealing", "min_conflicts")
         ]
-    if unknown := set(args.schemes or ()) - set(_SCHEMES):
-        raise ValueError(
-            f"--schemes: no scheme {', '.join(sorted(unknown))}; there are {', '.join(_SCHEMES)}"
-        )
     if args.anneal:
         return _to_the_end(args)
     if args.set:
-        wanted = {"solutions": args.solutions, "distinct": args.distinct}
-        return [Job("set", n, wanted) for n in args.set]
+        return [Measurement("set", n, {"solutions": args.solutions}) for n in args.set]
     what = f"table {args.table}" if args.table else f"figure {args.figure}"
     sizes = args.sizes or DEFAULTS.get(what) or DEFAULTS[SAME[what]]
     jobs = [job for n in sizes for job in _jobs(SAME.get(what, what), n, args.threads)]
     return _runnable([job for job in jobs if job.settings["scheme"] in (args.schemes or _SCHEMES)])
 
 
-def _to_the_end(args: argparse.Namespace) -> list[Job]:
+def _to_the_end(args: argparse.Namespace) -> list[Measurement]:
     """Returns what `--anneal` asks for."""
     kept = ("searches", "temperature", "alpha", "steps_per_temperature")
     chosen = {name: getattr(args, name) for name in kept} | {"max_seconds": args.limit}
@@ -71,7 +67,7 @@ def _to_the_end(args: argparse.Namespace) -> list[Job]:
         raise ValueError(f"--schemes: {', '.join(sorted(nothing))} is no full evaluation")
     return _runnable(
         [
-            Job("anneal to the end", n, {"scheme": scheme} | chosen)
+            Measurement("anneal to the end", n, {"scheme": scheme} | chosen)
             for n in args.anneal
             for scheme in schemes
             if scheme not in COMPILED or args.searches == 1
@@ -79,7 +75,7 @@ def _to_the_end(args: argparse.Namespace) -> list[Job]:
     )
 
 
-def _runnable(jobs: list[Job]) -> list[Job]:
+def _runnable(jobs: list[Measurement]) -> list[Measurement]:
     """Returns the jobs, without compiled loops where there is no compiler.
 
     Raises:
@@ -96,34 +92,45 @@ def _evaluation(scheme: str, **settings: Any) -> dict[str, Any]:
     return {"scheme": scheme, "placement": "random", "batch": 1} | settings
 
 
-def _jobs(what: str, n: int, threads: Sequence[int] | None) -> Iterator[Job]:
+def _jobs(what: str, n: int, threads: Sequence[int] | None) -> Iterator[Measurement]:
     match what:
         case "figure 7":
             for scheme in ANNEALED:
-                yield Job("anneal", n, {"scheme": scheme, "steps": _STEPS.get(scheme, 1000)})
+                yield Measurement(
+                    "anneal", n, {"scheme": scheme, "steps": _STEPS.get(scheme, 1000)}
+                )
         case "figure 2":
             counts = threads or [1 << k for k in range(8) if 1 << k <= 2 * common.num_cores()]
-            yield Job("evaluate", n, _evaluation("numba"))
+            yield Measurement("evaluate", n, _evaluation("numba"))
             for scheme, count in itertools.product(host.HOST, counts):
-                yield Job("evaluate", n, _evaluation(scheme, num_threads=count))
+                yield Measurement("evaluate", n, _evaluation(scheme, num_threads=count))
         case "figure 4":
             for scheme in ("numba", "numba_histogram", *evaluation.SCHEMES):
-                yield Job("evaluate", n, _evaluation(scheme))
+                yield Measurement("evaluate", n, _evaluation(scheme))
         case "figure 6":
             for placement in ("random", "valid"):
-                yield Job("evaluate", n, _evaluation("coarse", placement=placement))
+                yield Measurement("evaluate", n, _evaluation("coarse", placement=placement))
         case "table 3":
-            yield Job("evaluate", n, _evaluation("coarse"))
+            yield Measurement("evaluate", n, _evaluation("coarse"))
             for threshold in THRESHOLDS:
                 if threshold < n:
-                    yield Job("evaluate", n, _evaluation("subtasks", threshold=threshold))
+                    yield Measurement("evaluate", n, _evaluation("subtasks", threshold=threshold))
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.queens", description="N-Queens: counting attacks, finding placements."
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+
+    def show(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
+        if args.plot:
+            common.save_plot(args.plot, functools.partial(draw, args.figure, records))
+        extra = [name for name in TABLES if getattr(args, name)]
+        table = TABLES[extra[0]] if extra else FIGURES[args.figure]
+        return table(records, markdown=args.markdown)
+
+    def plan(args: argparse.Namespace) -> tuple[list[Measurement], range, float]:
+        return measurements_of(args), range(args.runs), args.limit
+
+    flags = common.parser("queens", queens.__doc__, "nqueens")
     add, numbers, number = flags.add_argument, flag_types.integers, flag_types.positive
     add("--figure", type=int, choices=range(1, 8), default=4)
     add("--table", type=int, choices=(3, 4))
@@ -136,30 +143,12 @@ def parser() -> argparse.ArgumentParser:
     add("--threads", type=numbers, help="numbers of threads to measure")
     add("--set", type=numbers, help="sizes to find sets for")
     add("--solutions", type=number, default=10_000, help="of a set")
-    add("--distinct", choices=("raw", "symmetry"), default="raw")
-    add("--schemes", type=flag_types.words, help="only these of a figure or table")
+    add("--schemes", type=flag_types.some_of(*_SCHEMES), help="only these of a figure or table")
     add("--sizes", type=numbers, help="of figures and tables")
     add("--runs", type=number, default=1, help="of each, seeds from 0 on")
     add("--limit", type=flag_types.limit, default=60.0, help="seconds of one line")
     add("--plot", metavar="FILE", help="where to draw the figure")
-    common.add_record_arguments(flags, "nqueens")
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-
-    def show(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
-        if args.plot:
-            common.save_plot(args.plot, PLOTS[args.figure](records), (6.4, 4.8))
-        extra = [name for name in TABLES if getattr(args, name, None)]
-        table = TABLES[extra[0]] if extra else FIGURES[args.figure]
-        return table(records, markdown=args.markdown)
-
-    def plan(args: argparse.Namespace) -> tuple[list[Job], range, float]:
-        return jobs_of(args), range(args.runs), args.limit
-
-    return common.run_script(parser(), arguments, plan, show, execute)
+    return common.run_script(flags, arguments, plan, show, execute)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ class Annealing:
         seed: int,
         num_searches: int,
     ):
-        self.problem = _problem(n, scheme)
+        self.problem = js.nqueens(n, scheme if scheme in evaluation.SCHEMES else "histogram")
+        if scheme == "nothing":
+            self.problem = dataclasses.replace(self.problem, count=Partial(_nothing))
         moves = js.QueenSwap() if scheme == "deltas" else js.FullEvaluation(js.Swap())
         self.search = js.simulated_annealing(moves, schedule)
         self.state = js.init(seed, self.problem, self.search, num_searches=num_searches)
@@ -65,7 +67,7 @@ class Annealing:
 
     def attacks(self) -> np.ndarray:
         """Returns the least cost of each search so far, [S]."""
-        return np.asarray(_best_costs(self.search, self.state.searches))
+        return np.asarray(jax.vmap(self.search.best_cost)(self.state.searches))
 
     def solutions(self) -> np.ndarray:
         """Returns the best placement of each search, [S, n]."""
@@ -76,18 +78,6 @@ class Annealing:
     def steps(self) -> int:
         """Steps that each search has made."""
         return int(self.state.step)
-
-
-@jax.jit
-def _best_costs(search: js.LocalSearch, searches: Any) -> jax.Array:
-    return jax.vmap(search.best_cost)(searches)
-
-
-def _problem(n: int, scheme: str) -> js.NQueens:
-    """Returns the problem of n queens with a scheme of `start`."""
-    if scheme == "nothing":
-        return dataclasses.replace(js.nqueens(n), count=Partial(_nothing))
-    return js.nqueens(n, "histogram" if scheme == "deltas" else scheme)
 
 
 def _nothing(queens: jax.Array) -> evaluation.Total:
@@ -101,9 +91,8 @@ class CompiledAnnealing:
         self.queens = np.random.default_rng(seed).permutation(n).astype(np.int32)
         self.cooling, self.steps, self._random = cooling, 0, 1 + seed
         self._anneal = one_core.compiled(compiled.build_annealer, COMPILED[scheme])
-        self._attacks = int(
-            one_core.compiled(compiled.build_counter, COMPILED[scheme])(self.queens)
-        )
+        count = one_core.compiled(compiled.build_counter, COMPILED[scheme])
+        self._attacks = int(count(self.queens))
         self.advance(0)
 
     def advance(self, steps: int, target: int = -1) -> None:

@@ -1,9 +1,8 @@
 """Measurements, each of one kind on one size, and their records."""
 
-import itertools
+import functools
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +11,7 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.common import Progress, Runs
+from experiments.common import Job, Runs, make_missing
 from experiments.queens import annealing as annealed
 from experiments.queens import compiled
 from experiments.queens.annealing import COMPILED
@@ -29,7 +28,7 @@ _REPEATS, _LONG = 7, 2.0
 _CHECK_EVERY = 250
 
 
-class Job(NamedTuple):
+class Measurement(NamedTuple):
     """One measurement."""
 
     kind: str
@@ -37,7 +36,7 @@ class Job(NamedTuple):
     settings: dict[str, Any]
 
 
-def device_of(job: Job) -> jax.Device:
+def device_of(job: Measurement) -> jax.Device:
     """Returns where a job runs: the CPU for what belongs there, else JAX's default device.
 
     Raises:
@@ -51,7 +50,7 @@ def device_of(job: Job) -> jax.Device:
         raise ValueError("JAX_PLATFORMS leaves out the CPU, expected it to hold cpu, too") from None
 
 
-def measure(job: Job, seed: int) -> dict[str, Any]:
+def measure(job: Measurement, seed: int) -> dict[str, Any]:
     """Returns what a measurement gives: its seconds, among others.
 
     Raises:
@@ -61,7 +60,7 @@ def measure(job: Job, seed: int) -> dict[str, Any]:
         return _MEASURES[job.kind](job, seed)
 
 
-def _evaluate(job: Job, seed: int) -> dict[str, Any]:
+def _evaluate(job: Measurement, seed: int) -> dict[str, Any]:
     options = dict(job.settings)
     scheme, placement, _ = (options.pop(name) for name in ("scheme", "placement", "batch"))
     random = np.random.default_rng(seed).permutation(job.n)
@@ -73,7 +72,7 @@ def _evaluate(job: Job, seed: int) -> dict[str, Any]:
         return {"seconds": seconds, "attacks": int(attacks)}
     function, placed = evaluation.scheme(scheme, job.n, **options), jnp.asarray(queens)
     call = jax.jit(lambda function, queens: function(queens)).lower(function, placed).compile()
-    seconds, counted = _median(lambda: jax.block_until_ready(call(function, placed)))
+    seconds, counted = _median(lambda: call(function, placed))
     return {"seconds": seconds, "attacks": int(np.sum(evaluation.as_python(counted)))}
 
 
@@ -84,14 +83,13 @@ def _median(call: Callable[[], Any]) -> tuple[float, Any]:
     """
     seconds: list[float] = []
     while True:
-        began = time.perf_counter()
-        result = call()
-        seconds.append(time.perf_counter() - began)
+        result, took = common.timed(call)
+        seconds.append(took)
         if len(seconds) > _REPEATS or sum(seconds) > _LONG:
             return statistics.median(seconds[1:] or seconds), result
 
 
-def _anneal(job: Job, seed: int) -> dict[str, Any]:
+def _anneal(job: Measurement, seed: int) -> dict[str, Any]:
     scheme, steps = job.settings["scheme"], job.settings["steps"]
     annealing = annealed.start(job.n, scheme, compiled.Cooling(0.1), seed)
     annealing.advance(1)
@@ -99,7 +97,7 @@ def _anneal(job: Job, seed: int) -> dict[str, Any]:
     return {"seconds": seconds / steps}
 
 
-def _anneal_to_the_end(job: Job, seed: int) -> dict[str, Any]:
+def _anneal_to_the_end(job: Measurement, seed: int) -> dict[str, Any]:
     chosen = job.settings
     cooling = compiled.Cooling(
         chosen["temperature"], chosen["alpha"], chosen["steps_per_temperature"]
@@ -108,7 +106,7 @@ def _anneal_to_the_end(job: Job, seed: int) -> dict[str, Any]:
     return annealed.to_the_end(annealing, chosen["max_seconds"])
 
 
-def _solve(job: Job, seed: int) -> dict[str, Any]:
+def _solve(job: Measurement, seed: int) -> dict[str, Any]:
     chosen = job.settings
     problem = js.nqueens(job.n)
     make = {"annealing": js.simulated_annealing, "min_conflicts": js.min_conflicts}
@@ -121,9 +119,7 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     def run(steps: int) -> tuple[js.RunState, float]:
         state = js.init(seed, problem, search, num_searches=chosen["num_searches"])
         state = jax.block_until_ready(placement.split(state))
-        began = time.perf_counter()
-        state = placement.advance(problem, search, state, steps, rules)
-        return jax.block_until_ready(state), time.perf_counter() - began
+        return common.timed(placement.advance, problem, search, state, steps, rules)
 
     run(0)
     state, seconds = run(1000 * job.n)
@@ -132,12 +128,12 @@ def _solve(job: Job, seed: int) -> dict[str, Any]:
     return {"seconds": seconds, "steps": int(state.step), "reached": is_valid}
 
 
-def _find_set(job: Job, seed: int) -> dict[str, Any]:
-    wanted, distinct = job.settings["solutions"], job.settings["distinct"]
-    js.solve_nqueens(job.n, wanted, seed, distinct=distinct, max_seconds=600)
-    began = time.perf_counter()
-    result = js.solve_nqueens(job.n, wanted, seed + 1, distinct=distinct, max_seconds=600)
-    seconds = time.perf_counter() - began
+def _find_set(job: Measurement, seed: int) -> dict[str, Any]:
+    def find(seed: int) -> js.QueensResult:
+        return js.solve_nqueens(job.n, job.settings["solutions"], seed, max_seconds=600)
+
+    find(seed)
+    result, seconds = common.timed(find, seed + 1)
     common.unless_interrupted(result)
     different = js.placements.diversity(result.solutions[:1000])
     attacks = js.attacking_pairs(result.solutions[:1000])
@@ -160,32 +156,44 @@ _MEASURES = {
 }
 
 
-def execute(plan: tuple[Sequence[Job], range, float], runs: Runs) -> list[dict[str, Any]]:
+def execute(plan: tuple[Sequence[Measurement], range, float], runs: Runs) -> list[dict[str, Any]]:
     """Makes the measurements that are not in the file yet; returns the records of all.
 
     Args:
       plan: what is measured, with which seeds, and the seconds that one may take.
     """
-    jobs, seeds, limit = plan
-    progress, wanted = Progress(len(jobs) * len(seeds)), []
-    for job, seed in itertools.product(jobs, seeds):
-        settings, name = job.settings | {"kind": job.kind}, f"n{job.n}"
-        wanted.append((settings, name, seed))
-        if runs.has(*wanted[-1]) or _expected(job, runs.records) > limit:
-            progress.skip(1)
-            continue
-        devices = find_devices("all") if job.kind == "set" else (device_of(job),)
-        try:
-            measured = measure(job, seed)
-        except MemoryError as error:
-            measured = {"seconds": None, "refused": str(error)}
-        made = common.record("nqueens", name, seed, settings, devices, **measured)
-        runs.add(made | {"n": job.n, "cpu": made["env"].get("cpu"), "cores": common.num_cores()})
-        progress.step(1, f"{job.n} queens, {job.settings.get('scheme', job.kind)}")
-    return runs.those(wanted)
+    measurements, seeds, limit = plan
+
+    def make(one: Measurement, missing: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for seed in missing:
+            if _expected(one, runs.records) <= limit:
+                yield _record(one, seed)
+
+    jobs = [
+        Job(
+            one.settings | {"kind": one.kind},
+            f"n{one.n}",
+            seeds,
+            f"{one.n} queens, {one.settings.get('scheme', one.kind)}",
+            functools.partial(make, one),
+        )
+        for one in measurements
+    ]
+    return make_missing(jobs, runs)
 
 
-def _expected(job: Job, records: Sequence[dict[str, Any]]) -> float:
+def _record(job: Measurement, seed: int) -> dict[str, Any]:
+    devices = find_devices("all") if job.kind == "set" else (device_of(job),)
+    try:
+        measured = measure(job, seed)
+    except MemoryError as error:
+        measured = {"seconds": None, "refused": str(error)}
+    measured |= {"n": job.n, "cores": common.num_cores()}
+    settings = job.settings | {"kind": job.kind}
+    return common.record("nqueens", f"n{job.n}", seed, settings, devices, **measured)
+
+
+def _expected(job: Measurement, records: Sequence[dict[str, Any]]) -> float:
     """Returns the seconds that a scheme would take at most, judging by the next smaller size."""
     scheme, steps = job.settings.get("scheme"), job.settings.get("steps", 1)
     smaller = [

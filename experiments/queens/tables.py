@@ -1,7 +1,7 @@
 """The tables and figures of `__main__`, from its records."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any
 
@@ -16,8 +16,7 @@ def _shown(value: float, form: str = ".3g") -> str:
 
 def _runs_on(records: kept.Records) -> str:
     """Returns where records of one scheme were made, as a cell."""
-    places = {_place(record) for record in records}
-    return ", ".join(sorted(places))
+    return ", ".join(sorted(set(map(_place, records))))
 
 
 def _place(record: dict[str, Any]) -> str:
@@ -86,10 +85,7 @@ def figure_5(records: kept.Records, *, markdown: bool = False) -> str:
 def figure_6(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns milliseconds on random and on valid placements, and by how much they differ."""
     rows = []
-    coarse = kept.of_kind(records, "evaluate", scheme="coarse", batch=1)
-    random, valid = (
-        kept.of_kind(coarse, "evaluate", placement=name) for name in ("random", "valid")
-    )
+    random, valid = kept.placements(records).values()
     for n in kept.sizes_in(valid):
         own, other = kept.seconds_at(random, n), kept.seconds_at(valid, n)
         pairs = n * (n - 1) / 2 / own
@@ -112,13 +108,15 @@ def figure_7(records: kept.Records, *, markdown: bool = False) -> str:
     return common.table(header, rows, markdown=markdown)
 
 
+def _alike(records: kept.Records) -> Iterable[kept.Records]:
+    """Returns groups of records of one size and the same settings."""
+    return common.grouped(records, lambda r: (r["n"], *r["settings"].values())).values()
+
+
 def table_annealed(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns after how long annealing with full evaluation found valid placements."""
-    groups: dict[Any, list[dict[str, Any]]] = {}
-    for record in kept.of_kind(records, "anneal to the end"):
-        groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
-    for own in groups.values():
+    for own in _alike(kept.of_kind(records, "anneal to the end")):
         settings, wanted = own[0]["settings"], len(own) * own[0]["settings"]["searches"]
         found = sorted(pair for record in own for pair in record["found_after"])
         seconds, steps = zip(*found, strict=True) if found else ((math.nan,), (math.nan,))
@@ -157,30 +155,23 @@ def table_thresholds(records: kept.Records, *, markdown: bool = False) -> str:
 def table_solve(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how long annealing takes to a valid placement."""
     solved = kept.of_kind(records, "solve")
+    groups = common.grouped(solved, lambda r: (r["n"], r["settings"]["search"]))
     rows = []
-    for n in kept.sizes_in(solved):
-        for search in sorted({r["settings"]["search"] for r in solved}):
-            own = [r for r in kept.of_kind(solved, "solve", search=search) if r["n"] == n]
-            if not own:
-                continue
-            times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
-            found = f"{sum(map(math.isfinite, times))}/{len(own)}"
-            extremes = [f"{1e3 * seconds:.4g}" for seconds in (times[0], median(times), times[-1])]
-            steps = f"{median(r['steps'] for r in own):g}"
-            rows.append([str(n), search, found, *extremes, steps])
+    for (n, search), own in sorted(groups.items()):
+        times = sorted(r["seconds"] if r["reached"] else math.inf for r in own)
+        found = f"{sum(map(math.isfinite, times))}/{len(own)}"
+        extremes = [f"{1e3 * seconds:.4g}" for seconds in (times[0], median(times), times[-1])]
+        rows.append([str(n), search, found, *extremes, f"{median(r['steps'] for r in own):g}"])
     header = ("n", "search", "found", "shortest: ms", "median", "longest", "steps")
     return common.table(header, rows, markdown=markdown)
 
 
 def table_set(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns how many different placements a second are found, by the run of median time."""
-    groups: dict[Any, kept.Records] = {}
-    for record in kept.of_kind(records, "set"):
-        groups.setdefault((record["n"], *record["settings"].values()), []).append(record)
     rows = []
-    for own in groups.values():
+    for own in _alike(kept.of_kind(records, "set")):
         one = sorted(own, key=lambda record: record["seconds"])[len(own) // 2]
-        distinct = one["settings"]["distinct"]
+        distinct = one["settings"].get("distinct", "raw")
         row = [str(one["n"]), distinct, str(len(own)), str(one["found"]), str(one["repeated"])]
         row += [f"{one['seconds']:.3g}", f"{one['found'] / one['seconds']:.3g}"]
         rows.append([*row, f"{one['mean_difference']:.4f}"])

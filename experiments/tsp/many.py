@@ -14,6 +14,10 @@ is installed, gets a time limit for each instance, one after the other on each c
 rounded to integers; its processes are up before the clock starts. LKH (by elkai) makes one run of
 each instance likewise. Gaps are to the shortest tour of each instance that any line of the table
 has found.
+
+Each finished run is one line of the file; the same command continues where it was interrupted. A
+run is known by its instances, solver and limit: on other devices, or after a change of code, take
+another file.
 """
 
 import argparse
@@ -22,15 +26,15 @@ import functools
 import importlib.util
 import multiprocessing
 import sys
-import time
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Runs
+from experiments.common import Job
 from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.engine.fingerprints import environment
 
@@ -54,34 +58,28 @@ def published_instances(cities: int) -> np.ndarray:
     return generator.uniform(size=(PUBLISHED_NUMBER, cities, 2))
 
 
-def ours(points: np.ndarray, seconds: float, seed: int, devices: Any) -> dict[str, Any]:
-    """Returns the record of a run of `solve_tsp`."""
-    js.solve_tsp(points, seed, max_seconds=0.05, devices=devices)  # compiles
-    began = time.perf_counter()
-    result = js.solve_tsp(points, seed, max_seconds=seconds, devices=devices)
-    elapsed = time.perf_counter() - began
+def ours(points: np.ndarray, seconds: float, devices: Any) -> dict[str, Any]:
+    """Returns what is measured of a run of `solve_tsp`."""
+    js.solve_tsp(points, 0, max_seconds=0.05, devices=devices)  # compiles
+    options = {"max_seconds": seconds, "devices": devices}
+    result, elapsed = common.timed(js.solve_tsp, points, 0, **options)
     common.unless_interrupted(result)
-    on = {"steps": result.nit, "env": result.env}
-    return _record("jaxopt_search", points, seconds, seed, elapsed, result.fun.tolist()) | on
+    measured = _measured(points, elapsed, result.fun.tolist())
+    return measured | {"steps": result.nit, "env": result.env}
 
 
 def on_all_cores(
-    solver: str,
-    find: Callable[[np.ndarray], Sequence[int]],
-    points: np.ndarray,
-    limit: float,
-    seed: int,
+    find: Callable[[float, np.ndarray], Sequence[int]], points: np.ndarray, limit: float
 ) -> dict[str, Any]:
-    """Returns the record of a solver that finds a tour on one core, on each core one."""
+    """Returns what is measured of a solver that finds a tour on one core, on each core one."""
     context, num_cores = multiprocessing.get_context("spawn"), common.num_cores()
+    find = functools.partial(find, limit)
     with concurrent.futures.ProcessPoolExecutor(num_cores, mp_context=context) as pool:
         list(pool.map(find, points[:num_cores, :10]))  # starts all processes
-        began = time.perf_counter()
-        tours = list(pool.map(find, points, chunksize=4))
-        elapsed = time.perf_counter() - began
+        tours, elapsed = common.timed(lambda: list(pool.map(find, points, chunksize=4)))
     lengths = [_length(each, tour) for each, tour in zip(points, tours, strict=True)]
     env = environment(find_devices(None)) | {"devices": f"{num_cores} cores"}
-    return _record(solver, points, limit, seed, elapsed, lengths) | {"env": env}
+    return _measured(points, elapsed, lengths) | {"env": env}
 
 
 def _fast_tsp_tour(seconds: float, points: np.ndarray) -> list[int]:
@@ -106,49 +104,24 @@ def _length(points: np.ndarray, tour: Sequence[int]) -> float:
     return float(np.hypot(*(placed - np.roll(placed, -1, axis=0)).T).sum())
 
 
-def _record(
-    solver: str,
-    points: np.ndarray,
-    seconds: float,
-    seed: int,
-    elapsed: float,
-    lengths: list[float],
-) -> dict[str, Any]:
-    number, cities, _ = points.shape
-    found = {"mean_length": float(np.mean(lengths))}
-    if not _is_published(points):
-        found["lengths"] = lengths
-    return found | {
-        "experiment": "tsp_many",
-        "instance": f"{number} x {_name_of(points, seed)}",
-        "seed": seed,
-        "settings": {"solver": solver, "seconds": seconds, "instances": number, "cities": cities},
-        "seconds": elapsed,
-        "date": common.now(),
-    }
+def _measured(points: np.ndarray, elapsed: float, lengths: list[float]) -> dict[str, Any]:
+    found = {"seconds": elapsed, "mean_length": float(np.mean(lengths)), "date": common.now()}
+    return found if _is_published(points) else found | {"lengths": lengths}
 
 
 def _is_published(points: np.ndarray) -> bool:
     return points.max() <= 1
 
 
-def _name_of(points: np.ndarray, seed: int) -> str:
-    cities = points.shape[1]
-    if _is_published(points):
-        return f"published-{cities}"
-    return f"uniform-{cities}-size{SIZE}-s{seed}"
-
-
-def report(records: list[dict[str, Any]], *, markdown: bool) -> str:
+def report(records: list[dict[str, Any]], args: argparse.Namespace) -> str:
     """Returns the table of runs; gaps are among those on the same instances."""
     rows = []
-    for name in dict.fromkeys(record["instance"] for record in records):
-        own = [record for record in records if record["instance"] == name]
+    for name, own in common.grouped(records, itemgetter("instance")).items():
         shortest = np.min([record.get("lengths", np.nan) for record in own], axis=0)
         rows += [[name, *_row(record, shortest)] for record in own]
     header = "instances | solver | on | limit s | seconds | instances/s | mean length | above LKH"
     header += " | mean gap | worst | within 0.1%"
-    return common.table(header, rows, markdown=markdown)
+    return common.table(header, rows, markdown=args.markdown)
 
 
 def _row(record: dict[str, Any], shortest: np.ndarray) -> list[str]:
@@ -170,72 +143,55 @@ def _row(record: dict[str, Any], shortest: np.ndarray) -> list[str]:
     ]
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.tsp.many", description="Many small TSPs at once."
-    )
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
+    """Returns what to run.
+
+    Raises:
+      ValueError: if there are no such devices.
+    """
+    devices, cities = find_devices(args.devices), args.cities
+    if args.published:
+        points, name = published_instances(cities), f"published-{cities}"
+    else:
+        points = instances(args.instances, cities, seed=0)
+        name = f"uniform-{cities}-size{SIZE}-s0"
+    found: list[tuple[str, float, Callable[[], dict[str, Any]]]] = []
+    if "ours" in args.solvers:
+        for limit in args.seconds:
+            found.append(("jaxopt_search", limit, functools.partial(ours, points, limit, devices)))
+    if "lkh" in args.solvers:
+        found.append(("LKH", 1, functools.partial(on_all_cores, _lkh_tour, points, 1)))
+    if "fast-tsp" in args.solvers and importlib.util.find_spec("fast_tsp"):
+        for limit in args.each:
+            make = functools.partial(on_all_cores, _fast_tsp_tour, points, limit)
+            found.append(("fast-tsp", limit, make))
+    elif "fast-tsp" in args.solvers:
+        print("no fast-tsp to compare with: pip install fast-tsp")
+    return [_job(f"{len(points)} x {name}", points, *one) for one in found]
+
+
+def _job(
+    name: str, points: np.ndarray, solver: str, limit: float, make: Callable[[], dict[str, Any]]
+) -> Job:
+    number, cities, _ = points.shape
+    settings = {"solver": solver, "seconds": limit, "instances": number, "cities": cities}
+    known = {"experiment": "tsp_many", "instance": name, "seed": 0, "settings": settings}
+    return Job(settings, name, [0], solver, lambda _: [known | make()])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = common.parser("tsp.many", __doc__, "tsp_many")
     add = flags.add_argument
+    solvers = flag_types.some_of("ours", "fast-tsp", "lkh")
     add("--instances", type=flag_types.positive, default=20)
     add("--cities", type=flag_types.positive, default=50)
     add("--published", action="store_true", help="10,000 test instances whose best are known")
     add("--seconds", type=flag_types.limits, default=[2.0], help="limits of solve_tsp")
     add("--each", type=flag_types.limits, default=[0.01], help="limits of fast-tsp")
-    add(
-        "--solvers", type=flag_types.words, default=["ours", "fast-tsp"], help="ours, fast-tsp, lkh"
-    )
-    add("--seed", type=int, default=0)
+    add("--solvers", type=solvers, default=["ours", "fast-tsp"], help="ours, fast-tsp, lkh")
     add("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags, "tsp_many")
-    return flags
-
-
-def runs_from_arguments(args: argparse.Namespace) -> list[Callable[[], dict[str, Any]]]:
-    """Returns what makes a run each.
-
-    Raises:
-      ValueError: if there are no such devices.
-    """
-    devices = find_devices(args.devices)
-    points = instances(args.instances, args.cities, args.seed)
-    if args.published:
-        points = published_instances(args.cities)
-    made = []
-    if "ours" in args.solvers:
-        made += [
-            functools.partial(ours, points, limit, args.seed, devices) for limit in args.seconds
-        ]
-    others = [("LKH", _lkh_tour, 1)] if "lkh" in args.solvers else []
-    if "fast-tsp" in args.solvers and importlib.util.find_spec("fast_tsp"):
-        others += [("fast-tsp", _fast_tsp_tour, limit) for limit in args.each]
-    elif "fast-tsp" in args.solvers:
-        print("no fast-tsp to compare with: pip install fast-tsp")
-    for solver, find, limit in others:
-        own = functools.partial(find, limit), points, limit, args.seed
-        made.append(functools.partial(on_all_cores, solver, *own))
-    return made
-
-
-def execute(plan: Sequence[Callable[[], dict[str, Any]]], runs: Runs) -> list[dict[str, Any]]:
-    """Makes the runs one after the other, and adds their records to the file."""
-    progress, records = common.Progress(len(plan)), []
-    for make in plan:
-        records.append(make())
-        progress.step(1, records[-1]["settings"]["solver"])
-        if runs.path:
-            common.append(runs.path, records[-1])
-    return records
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(),
-        arguments,
-        runs_from_arguments,
-        lambda records, args: report(records, markdown=args.markdown),
-        execute,
-    )
+    return common.run_script(flags, arguments, jobs_from_arguments, report)
 
 
 if __name__ == "__main__":

@@ -27,21 +27,29 @@ take another file.
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import math
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
 import jaxopt_search as js
 from experiments import common, flag_types
-from experiments.common import Progress, Runs
+from experiments.common import Job
 from experiments.peers import tsp as peers_tsp
-from experiments.peers.levels import gap, improvements, median_time, time_to_level
+from experiments.peers.levels import (
+    finite,
+    gap,
+    improvements,
+    median_time,
+    time_to_level,
+    with_best_known,
+)
 from experiments.pspm.paper import TABLE_2
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine.devices import find_devices
@@ -56,107 +64,106 @@ _UNIFORM, _SIZE, _CONSTANT = "uniform-", 900_000, 0.7124  # the last one of the 
 Records = list[dict[str, Any]]
 
 
-class Plan(NamedTuple):
-    """What is to be run.
+def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
+    """Returns what to run.
 
-    Attributes:
-      instances: those with a best known cost.
-      seconds: the limits.
+    Raises:
+      ValueError, FileNotFoundError: if instances or devices cannot be had.
     """
-
-    instances: list[TSPInstance]
-    seconds: list[float]
-    seeds: range
-    devices: tuple[jax.Device, ...]
-
-    def settings(self, seconds: float, n: int) -> dict[str, Any]:
-        """Returns what tells a run from others of the same instance, of n cities, and seed."""
-        return {
-            "seconds": seconds,
-            # A `TSPInstance` is symmetric.
-            "recipe": tsp.tsp_recipe(True, self.devices[0], capacity_for(n))._asdict(),
+    devices, jobs = find_devices(args.devices), []
+    for instance, limit in itertools.product(_instances(args), args.seconds):
+        # A `TSPInstance` is symmetric.
+        recipe = tsp.tsp_recipe(True, devices[0], capacity_for(instance.n))
+        settings = {
+            "seconds": limit,
+            "recipe": recipe._asdict(),
             "version": common.version(),
-            "device_kind": self.devices[0].device_kind,
-            "num_devices": len(self.devices),
+            "device_kind": devices[0].device_kind,
+            "num_devices": len(devices),
         }
+        make = functools.partial(_make, instance, settings, devices)
+        text = f"{instance.name} {limit:g} s"
+        jobs.append(Job(settings, instance.name, range(args.seeds), text, make))
+    return jobs
 
 
-def execute(plan: Plan, runs: Runs) -> Records:
-    """Makes the runs of a plan that are not in the file yet; returns the records of all."""
-    progress = Progress(len(plan.instances) * len(plan.seconds) * len(plan.seeds))
-    wanted = []
-    for instance in plan.instances:
-        own = [
-            (plan.settings(limit, instance.n), instance.name, seed)
-            for limit, seed in itertools.product(plan.seconds, plan.seeds)
-        ]
-        missing = [one for one in own if not runs.has(*one)]
-        progress.skip(len(own) - len(missing))
-        compile_seconds = warm_up(plan, instance) if missing else 0.0
-        for settings, _, seed in missing:
-            runs.add(make(plan, instance, settings, seed, compile_seconds))
-            progress.step(1, f"{instance.name} {settings['seconds']:g} s")
-        wanted += own
-    return runs.those(wanted)
+def _instances(args: argparse.Namespace) -> list[TSPInstance]:
+    """Returns what `--instances` names, each once, where a best known cost is on record."""
+    if args.instances is None:
+        return peers_tsp.instances(None, args.data)
+    found = []
+    for name in args.instances:
+        if name == "paper":
+            found += peers_tsp.instances(list(TABLE_2), args.data)
+        elif name.startswith(_UNIFORM):
+            found.append(uniform_instance(name))
+        else:
+            found += peers_tsp.instances([name], args.data)
+    return with_best_known({instance.name: instance for instance in found}.values())
 
 
-def warm_up(plan: Plan, instance: TSPInstance) -> float:
+def uniform_instance(name: str) -> TSPInstance:
+    """Returns random cities, with the expected length of the shortest tour as the best known.
+
+    Raises:
+      ValueError: if the name does not end in a number.
+    """
+    n = int(name.removeprefix(_UNIFORM))
+    expected = round(_CONSTANT * _SIZE * math.sqrt(n) * (1 + 0.33 / n))
+    instance = js.datasets.uniform_tsp(n, seed=0, size=_SIZE)
+    return dataclasses.replace(instance, name=name, best_known=expected)
+
+
+def _make(
+    instance: TSPInstance, settings: dict[str, Any], devices: tuple[Any, ...], seeds: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yields the records of runs."""
+    compile_seconds = _warm_up(instance, devices)
+    for seed in seeds:
+        result, seconds = _timed(instance, devices, seed, settings["seconds"])
+        best_known, ends = instance.best_known, peers_tsp.cost(instance, result.x)
+        # The clock of the history starts with the search: what comes before it is added.
+        before = seconds - result.elapsed + result.compile_seconds
+        trace = [(before + record.seconds, record.best) for record in result.history]
+        near, best = (time_to_level(trace, best_known, level) for level in (NEAR, 0.0))
+        yield common.record(
+            "tsp_quality",
+            instance.name,
+            seed,
+            settings,
+            devices,
+            n=instance.n,
+            searches=len(result.costs),
+            cost=ends,
+            best_known=best_known,
+            gap=finite(gap(ends, best_known)),
+            steps=result.nit,
+            moves=result.nfev,
+            seconds=seconds,
+            compile_seconds=compile_seconds,
+            seconds_to_near=finite(near),
+            seconds_to_best_known=finite(best),
+            trace=improvements(trace),
+            implementation=result.env["implementation"],
+        )
+
+
+@functools.lru_cache(1)
+def _warm_up(instance: TSPInstance, devices: tuple[Any, ...]) -> float:
     """Compiles what a run on this instance calls, and returns the seconds that it took."""
     jax.clear_caches()
     # Without time, the search is compiled and makes no step.
-    compile_seconds, _ = _timed(plan, instance, 0, 0.0)
-    _timed(plan, instance, 0, min(_WARM_SECONDS, *plan.seconds))
+    _, compile_seconds = _timed(instance, devices, 0, 0.0)
+    _timed(instance, devices, 0, _WARM_SECONDS)
     return compile_seconds
 
 
-def make(
-    plan: Plan,
-    instance: TSPInstance,
-    settings: dict[str, Any],
-    seed: int,
-    compile_seconds: float,
-) -> dict[str, Any]:
-    """Makes a run and returns its record."""
-    seconds, result = _timed(plan, instance, seed, settings["seconds"])
-    best_known, ends = instance.best_known, peers_tsp.cost(instance, result.x)
-    # The clock of the history starts with the search: what comes before it is added.
-    before = seconds - result.elapsed + result.compile_seconds
-    trace = [(before + record.seconds, record.best) for record in result.history]
-    times = (time_to_level(trace, best_known, level) for level in (NEAR, 0.0))
-    near, best = (value if math.isfinite(value) else None for value in times)
-    above = gap(ends, best_known)
-    return common.record(
-        "tsp_quality",
-        instance.name,
-        seed,
-        settings,
-        plan.devices,
-        n=instance.n,
-        searches=len(result.costs),
-        cost=ends,
-        best_known=best_known,
-        gap=above if math.isfinite(above) else None,
-        steps=result.nit,
-        moves=result.nfev,
-        seconds=seconds,
-        compile_seconds=compile_seconds,
-        seconds_to_near=near,
-        seconds_to_best_known=best,
-        trace=improvements(trace),
-        implementation=result.env["implementation"],
-    )
-
-
-def _timed(plan: Plan, instance: TSPInstance, seed: int, limit: float) -> tuple[float, js.Result]:
-    """Returns the seconds of a call and its result.
-
-    Raises:
-      KeyboardInterrupt: also if Ctrl-C has ended the call early.
-    """
-    began = time.perf_counter()
-    result = js.solve_tsp(instance, seed, max_seconds=limit, devices=plan.devices)
-    seconds = time.perf_counter() - began
-    return seconds, common.unless_interrupted(result)
+def _timed(
+    instance: TSPInstance, devices: tuple[Any, ...], seed: int, limit: float
+) -> tuple[js.Result, float]:
+    options = {"max_seconds": limit, "devices": devices}
+    result, seconds = common.timed(js.solve_tsp, instance, seed, **options)
+    return common.unless_interrupted(result), seconds
 
 
 def row(records: Records) -> list[str]:
@@ -184,11 +191,11 @@ def summary(records: Records) -> str:
     Each instance counts the same in the mean gap. Optima are counted over seeds that have a run of
     each instance.
     """
-    groups = _grouped(records, "instance")
+    groups = common.grouped(records, itemgetter("instance"))
     mean_gap = fmean(fmean(_gaps(group)) for group in groups.values())
     counts = [
         sum(gap <= 0 for gap in _gaps(seed))
-        for seed in _grouped(records, "seed").values()
+        for seed in common.grouped(records, itemgetter("seed")).values()
         if len(seed) == len(groups)
     ]
     text = f"all {len(groups)} instances: mean gap {mean_gap:.3%}"
@@ -200,16 +207,16 @@ def summary(records: Records) -> str:
     )
 
 
-def report(records: Records, *, markdown: bool) -> str:
+def report(records: Records, args: argparse.Namespace) -> str:
     """Returns a table for each kind of settings."""
-    groups = _grouped(records, "settings").values()
-    return "\n\n".join(_section(group, markdown) for group in groups) or "no run was finished"
+    groups = common.grouped(records, lambda record: str(record["settings"])).values()
+    return "\n\n".join(_section(group, args.markdown) for group in groups)
 
 
 def _section(records: Records, markdown: bool) -> str:
     first = records[0]
     ran = sorted({r.get("implementation") or r["env"]["implementation"] for r in records})
-    instances = _grouped(records, "instance").values()
+    instances = common.grouped(records, itemgetter("instance")).values()
     num_seeds = " to ".join(map(str, sorted({len(group) for group in instances})))
     return "\n".join(
         [
@@ -227,82 +234,17 @@ def _gaps(records: Records) -> list[float]:
     return [gap(record["cost"], record["best_known"]) for record in records]
 
 
-def _grouped(records: Records, field: str) -> dict[Any, Records]:
-    groups: dict[Any, Records] = {}
-    for record in records:
-        value = record[field]
-        groups.setdefault(str(value) if field == "settings" else value, []).append(record)
-    return groups
-
-
-def plan_from_arguments(args: argparse.Namespace) -> Plan:
-    """Returns what to do.
-
-    Raises:
-      ValueError, FileNotFoundError: if instances or devices cannot be had.
-    """
-    names = _names(args.instances)
-    uniform = [name for name in names or () if name.startswith(_UNIFORM)]
-    instances = list(map(uniform_instance, uniform))
-    if names is None or len(names) > len(uniform):
-        others = None if names is None else [name for name in names if name not in uniform]
-        instances += peers_tsp.instances(others, args.data)
-    for instance in instances:
-        if instance.best_known is None:
-            print(f"{instance.name} is left out: no best known cost is on record")
-    return Plan(
-        instances=[instance for instance in instances if instance.best_known is not None],
-        seconds=args.seconds,
-        seeds=range(args.seeds),
-        devices=find_devices(args.devices),
-    )
-
-
-def uniform_instance(name: str) -> TSPInstance:
-    """Returns random cities, with the expected length of the shortest tour as the best known.
-
-    Raises:
-      ValueError: if the name does not end in a number.
-    """
-    n = int(name.removeprefix(_UNIFORM))
-    expected = round(_CONSTANT * _SIZE * math.sqrt(n) * (1 + 0.33 / n))
-    instance = js.datasets.uniform_tsp(n, seed=0, size=_SIZE)
-    return dataclasses.replace(instance, name=name, best_known=expected)
-
-
-def _names(words: Sequence[str] | None) -> list[str] | None:
-    """Returns names of instances, each once, with the paper's in place of "paper"."""
-    if words is None:
-        return None
-    return list(dict.fromkeys(n for w in words for n in (TABLE_2 if w == "paper" else [w])))
-
-
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.tsp.quality",
-        description="The gap of solve_tsp to the optimum, over instances and seeds.",
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = common.parser("tsp.quality", __doc__, "tsp_quality")
     add = flags.add_argument
     names = "names, paper, or such as uniform-100000 (default: two generated ones)"
     add("--instances", type=flag_types.words, help=names)
     add("--seconds", type=flag_types.limits, default=[2.0], help="limits, such as 1,10")
     add("--seeds", type=flag_types.positive, default=2, help="how many, from 0 on")
     add("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags, "tsp_quality")
     common.add_data_argument(flags)
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(),
-        arguments,
-        plan_from_arguments,
-        lambda records, args: report(records, markdown=args.markdown),
-        execute,
-    )
+    return common.run_script(flags, arguments, jobs_from_arguments, report)
 
 
 if __name__ == "__main__":

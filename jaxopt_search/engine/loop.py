@@ -172,12 +172,15 @@ def _advance(
     *,
     implementation: Implementation,
     axis_name: str | None = None,
+    exchanges: bool = True,
 ) -> RunState:
     """Returns the state after `num_steps` more steps, [] int32, or fewer if the run ends before.
 
     Args:
       implementation: one of `backends.Implementation`, not `"auto"`.
       axis_name: as in `advance`.
+      exchanges: whether exchanges are made here. Else no step may follow one that is due, and the
+        caller makes it by `exchange_apart`.
     """
 
     def to_next_event(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
@@ -226,7 +229,7 @@ def _advance(
             state = lax.cond(where.any(), refreshed, lambda state: state, state)
         test = functools.partial(_stop_test, search, rules, axis_name)
         state = lax.cond(due.stop_test, test, lambda state: state, state)
-        if rule is not None:
+        if rule is not None and exchanges:
             meet = functools.partial(exchange_now, rule, problem, search, axis_name=axis_name)
             is_due = due.exchange & (state.status == Status.RUNNING)
             state = lax.cond(is_due, meet, lambda state: state, state)
@@ -247,7 +250,7 @@ def _advance(
         return with_best(problem, state, devices.minimum(costs.min(), axis_name))
 
 
-advance_by = jit(_advance, static_argnames=("implementation", "axis_name"))
+advance_by = jit(_advance, static_argnames=("implementation", "axis_name", "exchanges"))
 """Like `advance`, by an implementation that was chosen before and by rules already made."""
 
 
@@ -324,6 +327,25 @@ def exchange_now(
     own = state.searches, state.ancestor, state.index
     searches, ancestor = apply(rule, stream, problem, search, *own, axis_name)
     return state._replace(searches=searches, ancestor=ancestor)
+
+
+@functools.partial(jit, static_argnames="axis_name")
+def exchange_apart(
+    rule: Exchange, problem: Problem, search: Search, state: RunState, *, axis_name: str | None
+) -> RunState:
+    """Like `exchange_now`, unless the run has ended, as a program of its own.
+
+    Recombining solutions takes as long to compile as the steps do. By itself it compiles at the
+    same time, and serves all ways to run them.
+    """
+
+    def meet(state: RunState) -> RunState:
+        state = exchange_now(rule, problem, search, state, axis_name)
+        # Costs have not drifted: the steps have settled them, and a child's cost is new.
+        costs = best_costs(search, state.searches, state.index)
+        return with_best(problem, state, devices.minimum(costs.min(), axis_name))
+
+    return lax.cond(state.status == Status.RUNNING, meet, lambda state: state, state)
 
 
 def apply(

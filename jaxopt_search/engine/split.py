@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
@@ -116,9 +117,25 @@ class DeviceSplit:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
-        own = problem, search, state
-        steps = self._steps(implementation, *own, rules).ready()
-        return steps(*own, np.int32(num_steps), rules)
+        own, rule = (problem, search), rules.exchange
+        steps = self._steps(implementation, *own, state, rules).ready()
+        if rule is None or rule.combine is None:
+            return steps(*own, state, np.int32(num_steps), rules)
+        exchange = self._exchange(rule, *own, state)
+        if not num_steps and self.compiles_ahead:
+            exchange.temporaries()  # it is compiled now, unless it was before, and so are sums
+            jax.tree.map(jnp.add, state.info, state.info)
+        every, since = map(int, jax.device_get((rule.every, state.since.exchange)))
+        left, until = num_steps, max(every - since, 1)
+        state = steps(*own, state, np.int32(min(left, until)), rules)
+        while left >= until:  # an exchange is due
+            info, left = state.info, left - until
+            state, until = exchange.ready()(rule, *own, state), every
+            if left:
+                state = steps(*own, state, np.int32(min(left, until)), rules)
+                info = jax.tree.map(jnp.add, info, state.info)
+            state = state._replace(info=info)
+        return state
 
     def program(
         self, fn: Jitted, in_axes: Any, out_axes: Any, *arguments: Any, **static: Any
@@ -138,7 +155,13 @@ class DeviceSplit:
         """Returns the program of `advance`, for a state or its shapes."""
         axes, own = (None, None, AXES, None, None), (problem, search, state, np.int32(0), rules)
         static = {"implementation": implementation, "axis_name": self._axis_name}
-        return self.program(loop.advance_by, axes, AXES, *own, **static)
+        exchanges = rules.exchange is None or rules.exchange.combine is None
+        return self.program(loop.advance_by, axes, AXES, *own, **static, exchanges=exchanges)
+
+    def _exchange(self, *own: Any) -> Program:
+        """Returns the program of an exchange that combines solutions, for a state or its shapes."""
+        axes = (None, None, None, AXES), AXES
+        return self.program(loop.exchange_apart, *axes, *own, axis_name=self._axis_name)
 
     def _look(self, *own: Any) -> Program:
         return self.program(outcome.packed, (None, None, AXES), 0, *own)
@@ -154,12 +177,18 @@ class DeviceSplit:
     ) -> dict[str, Program]:
         """Returns the programs of a run, by the moments of `MemoryEstimate`.
 
+        Those that take longer to compile come first.
+
         Args:
           shape: of the state: `starting.shape`.
           start: the key and the start solutions, or their shapes; None without the start.
         """
         own = problem, search, self.shapes(shape, problem, search)
         programs = {"steps": self._steps(implementation, *own, rules)}
+        if (rule := rules.exchange) is not None and rule.combine is not None:
+            exchanges = {"exchange": self._exchange(rule, *own)}
+            # XLA does not compile kernels: then the exchange takes longer.
+            programs = exchanges | programs if implementation == "cuda" else programs | exchanges
         if start is not None:
             key, solutions = self.brought(start)
             static = {"num_searches": shape.index.shape[0]}

@@ -115,8 +115,8 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     else:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
-        if is_fused and most < 2 * least:
-            recipe = recipe._replace(starts="constructed")
+        if is_fused and most < 2 * least:  # the time is short for these
+            recipe = recipe._replace(starts="constructed", first_round=None)
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2

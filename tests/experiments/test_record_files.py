@@ -1,6 +1,5 @@
 """Files of records survive killed runs and other processes; what is no record is named by line."""
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -8,7 +7,8 @@ import sys
 
 import pytest
 
-from experiments import flag_types, record_files
+from experiments import record_files
+from experiments.record_files import Runs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
@@ -42,7 +42,6 @@ def test_runs_know_what_is_done(tmp_path):
     runs = record_files.Runs(path)
     first = record(0, settings={"a": 1, "b": [2.5, None]}, cost=3)
     runs.add(first)
-    runs.add(first | {"cost": 4})  # made twice: the first stays
     for known in (runs, record_files.Runs(path)):
         assert known.has({"b": [2.5, None], "a": 1}, "x", 0)
         assert not known.has({"b": [2.5, None], "a": 2}, "x", 0)
@@ -54,7 +53,7 @@ def test_runs_know_what_is_done(tmp_path):
 @pytest.mark.parametrize(
     ("content", "line", "text"),
     [
-        (b"{}\n", 1, "it has no 'experiment'"),
+        (b"{}\n", 1, "the line is no record"),
         (b"\x7fELF\x02\x00", 1, "the line is not JSON"),
         (json.dumps(record(0, experiment="tour")).encode(), 1, "is of 'tour', expected trial"),
     ],
@@ -63,10 +62,10 @@ def test_what_is_no_record_is_named_and_kept(tmp_path, content, line, text):
     """One line with the file and the line; a file of something else loses nothing."""
     path = tmp_path / "runs.jsonl"
     path.write_bytes(content)
-    for make in (flag_types.files_to_report, flag_types.file_to_add_to):
-        with pytest.raises(argparse.ArgumentTypeError, match=rf"runs.jsonl:{line}: .*{text}") as e:
-            make("trial")(str(path))
-        assert "\n" not in str(e.value)
+    for use in (lambda: record_files.read_all([path], ["trial"]), lambda: Runs(path, ["trial"])):
+        with pytest.raises(ValueError, match=rf"runs.jsonl:{line}: .*{text}") as error:
+            use()
+        assert "\n" not in str(error.value)
     assert path.read_bytes() == content
 
 
@@ -92,17 +91,14 @@ PROCESS = """
 import sys
 from experiments import record_files
 path, number = sys.argv[1], int(sys.argv[2])
-runs = record_files.Runs(path)
 for seed in range(40):
     common = {"experiment": "trial", "settings": {"text": "x" * 9000}, "instance": "x"}
     record_files.append(path, common | {"seed": seed, "repetition": number})
-    runs.add(common | {"seed": 1000 + seed, "by": number})
-assert len(runs.those([(common["settings"], "x", 1000 + seed) for seed in range(40)])) == 40
 """
 
 
-def test_processes_that_share_a_file_lose_nothing_and_count_nothing_twice(tmp_path):
-    """Each of three keeps all of its own lines; the runs that all of them make are there once."""
+def test_processes_that_share_a_file_lose_nothing(tmp_path):
+    """Each of three keeps all of its own lines."""
     path = tmp_path / "runs.jsonl"
     started = [
         subprocess.Popen([sys.executable, "-c", PROCESS, path, str(number)], cwd=ROOT)
@@ -110,18 +106,13 @@ def test_processes_that_share_a_file_lose_nothing_and_count_nothing_twice(tmp_pa
     ]
     assert [each.wait() for each in started] == [0, 0, 0]
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    own = sorted((each["repetition"], each["seed"]) for each in records if "repetition" in each)
+    own = sorted((each["repetition"], each["seed"]) for each in records)
     assert own == [(number, seed) for number in range(3) for seed in range(40)]
-    assert sorted(r["seed"] for r in records if "by" in r) == list(range(1000, 1040))
 
 
-@pytest.mark.parametrize("kind", ["folder", "device"])
-def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path, kind):
-    """In one line that names it."""
-    path = tmp_path if kind == "folder" else pathlib.Path("/dev/full")
-    with pytest.raises(argparse.ArgumentTypeError, match=path.name) as error:
-        flag_types.file_to_add_to("trial")(str(path))
-    assert "\n" not in str(error.value)
+def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path):
+    with pytest.raises(OSError, match=tmp_path.name):
+        Runs(tmp_path)
 
 
 KEPT = sorted(EXPERIMENTS.glob("*/results/*.jsonl"))

@@ -8,7 +8,7 @@ import pytest
 import jaxopt_search as js
 from experiments import common
 from experiments.fang import __main__ as script
-from experiments.fang import compiled, heuristic, paper, tables
+from experiments.fang import compiled, heuristic, paper
 from experiments.fang.heuristic import Nearer
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import obstacle, random
@@ -48,8 +48,8 @@ def test_the_heuristic_becomes_a_kernel(in_floats):
 @pytest.fixture
 def tiny(monkeypatch):
     """One row that takes no time."""
-    monkeypatch.setattr(script, "_ROWS", {1: (TINY,), 2: ()})
-    monkeypatch.setattr(tables, "TABLE_1", {TINY: dict.fromkeys(paper.MACHINES_1, Time(2.0, 0.1))})
+    times = dict.fromkeys(paper.MACHINES_1, Time(2.0, 0.1))
+    monkeypatch.setattr(script, "_TABLES", {1: {TINY: times}})
 
 
 def test_the_command_measures_and_reports(tiny, tmp_path, capsys):

@@ -23,13 +23,13 @@ class Answers:
     def __init__(self):
         self.asked = []
 
-    def __call__(self, request, cache=None):
-        self.asked.append((request, cache))
+    def __call__(self, kind, calls, seconds, cache=None):
+        self.asked.append(calls)
         answer = {"process_seconds": 4.0, "import_seconds": 0.75, "call_seconds": 2.5}
-        if not request.calls:
+        if not calls:
             return answer | {"env": ENV}
         answer |= {"first_step_seconds": 1.5, "env": ENV | {"implementation": "native"}}
-        (size,) = {len(request.calls[-1].arrays[0])}
+        (size,) = {len(calls[-1].arrays[0])}
         return answer | {"solution": list(range(size))}
 
 
@@ -59,9 +59,9 @@ def test_a_process_answers_for_its_last_call(monkeypatch, tmp_path):
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     devices = re.compile("--xla_force_host_platform_device_count=[0-9]+")
     monkeypatch.setenv("XLA_FLAGS", devices.sub("", os.environ["XLA_FLAGS"]).strip())
-    request = processes.Request("nqueens", runs.calls(QUEENS, "second_size", 0), 5.0)
     (tmp_path / "cache").mkdir(mode=0o700)
-    answer = processes.answer(request, tmp_path / "cache")
+    calls = runs.calls(QUEENS, "second_size", 0)
+    answer = processes.answer("nqueens", calls, 5.0, tmp_path / "cache")
     record = runs.record(QUEENS, {"seconds": 5.0}, 0, answer)
     assert (record["cost"], record["env"]["devices"]) == (0, "1 x cpu")
     assert record["implementation"] == answer["env"]["implementation"]

@@ -39,10 +39,7 @@ def test_a_run_finds_the_optimum_and_stops():
     ]
     best = min(costs)
     setup = Setup(population=16, restart_every=10)
-    end = compiled_islands.run(loop, flow, distance, setup, seed=0, generations=3000, target=best)
-    assert end.cost == best == compiled_islands.cost(flow, distance, end.best)
-    assert 0 < end.made < 3000
-    again = compiled_islands.run(
-        loop, flow, distance, setup, seed=0, generations=end.made, target=-1
-    )
-    assert (again.made, again.cost) == (end.made, best)
+    made, cost, found = loop(flow, distance, setup, 0, 3000, best)
+    assert cost == best == compiled_islands.cost(flow, distance, found)
+    assert 0 < made < 3000
+    assert loop(flow, distance, setup, 0, made, -1)[:2] == (made, best)

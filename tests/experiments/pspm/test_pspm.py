@@ -19,10 +19,8 @@ def plan(table=2, **changes):
         "schemes": list(SCHEMES.values()),
         "cooling": TINY,
         "num_runs": 2,
-        "first_seed": 0,
         "batch": None,
         "devices": 1,
-        "max_coolings": 2,
     }
     return pspm.Plan(**(settings | changes))
 

@@ -8,7 +8,7 @@ import jaxopt_search as js
 from experiments.pspm import __main__ as pspm
 from experiments.pspm import compiled as compiled_tsp
 from experiments.pspm import runs as pspm_runs
-from experiments.pspm.runs import SCHEMES, Cooling, Job, Limit
+from experiments.pspm.runs import SCHEMES, Batch, Cooling, Limit
 from jaxopt_search.engine import starting
 from jaxopt_search.engine.devices import find_devices
 
@@ -21,19 +21,24 @@ INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6,
 def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, devices=1):
     found = find_devices(devices)
     limit = limit or Limit(max_steps=TINY.steps(12))
-    return Job(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
+    return Batch(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
 
 
 @pytest.mark.parametrize(
     ("name", "searches", "moves", "every"),
     [("sspm", 1, 12, None), ("pssm", 12, 1, 1000 * 12), ("pspm", 98, 12, 1000 * 12)],
 )
-def test_each_scheme_has_the_settings_of_the_papers_table_1(data_dir, name, searches, moves, every):
+def test_each_scheme_has_the_settings_of_the_papers_table_1(
+    data_dir, monkeypatch, name, searches, moves, every
+):
     """From the command's defaults: searches, moves, temperatures, sweeps, exchanges, light storing.
 
     On 12 cities: 120 steps at each temperature, and 100 temperatures from exchange to exchange.
     """
-    the_plan = pspm.plan_from_arguments(pspm.parser().parse_args(["--instances", "all"]))
+    plans = []
+    monkeypatch.setattr(pspm, "execute", lambda plan, runs: plans.append(plan) or [])
+    assert pspm.main(["--instances", "all"]) == 0
+    (the_plan,) = plans
     ((_, scheme, cooling),) = [one for one in pspm.stages(the_plan) if one[1].name == name]
     own = job(scheme=scheme)._replace(cooling=cooling)
     search, rule = pspm_runs.annealing(own), pspm_runs.exchange(own)
