@@ -48,6 +48,20 @@ def coords_tsp(n, seed=0, metric="EUC_2D", storage="coordinates"):
     return js.tsp_from_coords(coords, metric=metric, storage=storage)
 
 
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class Levels(js.Problem):
+    """Solutions 0, 1, 2, ... with these costs."""
+
+    costs: jax.Array
+
+    def init(self, key):
+        return jax.random.randint(key, (), 0, self.costs.size, jnp.int32)
+
+    def cost(self, solution):
+        return self.costs[solution]
+
+
 @functools.partial(jax.jit, static_argnums=(1, 2))
 def _draws(key, number, num_words):
     indices = jnp.arange(number, dtype=jnp.uint32)
@@ -66,15 +80,6 @@ class Case:
 
     def __str__(self):
         return self.name
-
-    @property
-    def is_exact(self):
-        solution = jax.eval_shape(self.problem.init, jax.random.key(0))
-        return jax.eval_shape(self.problem.cost, solution).dtype == jnp.int32
-
-    @property
-    def is_portable(self):
-        return self.neighborhood.is_portable and not self.neighborhood.obstacle(self.problem)
 
     def draws(self, number, seed=0):
         """Returns keys for start solutions and words for proposals."""
@@ -193,6 +198,23 @@ class Labeling(js.VectorProblem):
         alike = solution[:, None] == solution[None]
         own = self.unary[jnp.arange(self.n), solution]
         return jnp.sum(jnp.where(jnp.triu(alike, 1), self.weight, 0)) + jnp.sum(own)
+
+    def row_costs(self, block, vectors):
+        values = [tile.get(vectors) for tile in block.tiles]
+
+        def add(k, totals):
+            terms = []
+            for tile, value in zip(block.tiles, values, strict=True):
+                weight = memory.load(self.weight, (jnp.full_like(tile.column, k), tile.column))
+                is_equal = (k < tile.column) & (tile.get_column(vectors, k) == value)
+                terms.append(jnp.where(is_equal, weight, 0))
+            return tuple(map(jnp.add, totals, terms))
+
+        start = tuple(
+            memory.load(self.unary, (tile.column, value))
+            for tile, value in zip(block.tiles, values, strict=True)
+        )
+        return block.sums(jax.lax.fori_loop(0, self.n, add, start))
 
 
 class PricedLabeling(Labeling):

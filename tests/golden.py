@@ -7,7 +7,6 @@ which the commit names, `pytest tests/golden.py --write-golden` makes `golden.js
 
 import dataclasses
 import functools
-import hashlib
 import json
 import pathlib
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from cases import (
     small_qap,
     sparse_cut,
 )
+from digests import digest
 from ways import KERNEL, ON_GPU, PORTABLE
 
 import jaxopt_search as js
@@ -33,16 +33,6 @@ import jaxopt_search as js
 FILE = pathlib.Path(__file__).with_name("golden.json")
 DEVICES = jax.device_count()
 XLA, IN_KERNEL, ALL = ("xla",), ("xla", KERNEL), ("xla", *PORTABLE)
-
-
-def digest(tree: Any) -> str:
-    """Returns a digest of a pytree of integers: of its structure's order, shapes, dtypes, bytes."""
-    found = hashlib.sha256()
-    for leaf in jax.tree.leaves(jax.device_get(tree)):
-        array = np.asarray(leaf)
-        found.update(f"{array.dtype.name}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()[:16]
 
 
 def found_by(result: js.Result) -> Any:
@@ -81,34 +71,26 @@ class Case:
                 yield f"{number} devices", functools.partial(self.run, self.ways[0], number)
 
 
-def solved(make: Callable[[], Any], make_search: Callable[[Any], Any], **options: Any) -> Any:
+def solved(problem: Any, search: Any, **options: Any) -> Any:
     """Returns a run of `solve`: of ten searches, and of as many steps as `max_steps` says."""
 
     def run(way: str, devices: int) -> Any:
-        problem, exchange = make(), options.get("exchange")
-        more = {"exchange": exchange(problem)} if callable(exchange) else {}
-        settings = {"num_searches": 10, "max_steps": 200} | options | more
+        settings = {"num_searches": 10, "max_steps": 200} | options
         return found_by(
-            js.solve(
-                problem, make_search(problem), 7, implementation=way, devices=devices, **settings
-            )
+            js.solve(problem, search, 7, implementation=way, devices=devices, **settings)
         )
 
     return run
 
 
-def resumed(make: Callable[[], Any], make_search: Callable[[Any], Any], **options: Any) -> Any:
+def resumed(problem: Any, search: Any, **options: Any) -> Any:
     """Returns a run as `solved` has it, cut after a third and resumed on other devices."""
 
     def run(way: str, devices: int) -> Any:
-        problem, last = make(), options.get("max_steps", 200)
-        settings = {"implementation": way, "exchange": options.get("exchange")}
-        settings |= {"target": options.get("target")}
-        cut = {"num_searches": 10, "max_steps": last // 3, "devices": min(DEVICES, 3)}
-        part = js.solve(problem, make_search(problem), 7, **settings, **cut)
-        whole = js.solve(
-            problem, part.search, state=part.state, max_steps=last, devices=devices, **settings
-        )
+        settings = {"max_steps": 200, "implementation": way} | options
+        first = settings | {"max_steps": settings["max_steps"] // 3, "devices": min(DEVICES, 3)}
+        part = js.solve(problem, search, 7, num_searches=10, **first)
+        whole = js.solve(problem, search, state=part.state, devices=devices, **settings)
         return found_by(whole._replace(nfev=whole.nfev + part.nfev))
 
     return run
@@ -116,21 +98,6 @@ def resumed(make: Callable[[], Any], make_search: Callable[[Any], Any], **option
 
 COOLING = js.geometric(300.0, 0.95, 20)
 COMPUTED: Any = {"metric": "EUC_2D", "storage": "coordinates"}
-
-
-def annealing(neighborhood: Any, temperature: Any = 20.0, **options: Any) -> Any:
-    def make(problem: Any) -> Any:
-        moves = neighborhood(problem) if callable(neighborhood) else neighborhood
-        return js.simulated_annealing(moves, temperature, **options)
-
-    return make
-
-
-def iterated_tours(problem: Any) -> Any:
-    """Returns a search in which worse local optima may pass."""
-    rule = js.acceptance.metropolis(500.0)
-    moves, kick = js.two_opt(problem, num_candidates=7), js.DoubleBridge(9)
-    return js.iterated_local_search(moves, kick, acceptance=rule)
 
 
 def regional(way: str, devices: int) -> Any:
@@ -141,120 +108,74 @@ def regional(way: str, devices: int) -> Any:
     return found_by(js.solve(problem, search, 7, **steps))
 
 
-def fixed(search: Any) -> Callable[[Any], Any]:
-    return lambda problem: search
-
-
-def tour() -> Any:
-    return matrix_tsp(14)
-
-
-def cities() -> Any:
-    return js.tsp_from_instance(js.datasets.clustered_tsp(60, seed=1))
-
-
-def plan() -> Any:
-    return small_qap(9)
-
-
-def graph() -> Any:
-    return js.graph_coloring(random_graph(30, 0.4), 5)
-
-
-def one_way() -> Any:
-    return matrix_tsp(12, symmetric=False)
-
-
-def lopsided() -> Any:
-    return small_qap(8, symmetric=False)
-
-
-def with_fixed() -> Any:
-    return js.qap(*np.random.default_rng(0).integers(0, 9, (2, 8, 8)), partial_match=[[1, 3]])
-
-
-def assembling(problem: Any) -> Any:
-    return js.recombine(every=25, alike=None, crossover=js.edge_assembly(problem, num_candidates=5))
-
-
+tour, one_way = matrix_tsp(14), matrix_tsp(12, symmetric=False)
+clustered = js.datasets.clustered_tsp(60, seed=1)
+cities = js.tsp_from_instance(clustered)
+plan, lopsided = small_qap(9), small_qap(8, symmetric=False)
+with_fixed = js.qap(*np.random.default_rng(0).integers(0, 9, (2, 8, 8)), partial_match=[[1, 3]])
+graph = js.graph_coloring(random_graph(30, 0.4), 5)
+annealing, islands = js.simulated_annealing, functools.partial(js.genetic, population_size=8)
 pspm = annealing(js.Relocate(), COOLING, moves_per_search=4)
-two_opt = annealing(js.two_opt, 5.0, moves_per_search=4, choose="first")
+first_kept = annealing(js.Relocate(), COOLING, keep_best="standard")
+two_opt = annealing(js.two_opt(cities), 5.0, moves_per_search=4, choose="first")
+three_opt = annealing(js.three_opt(one_way), COOLING, moves_per_search=6)
+priced_in_full = annealing(js.FullEvaluation(js.Swap()), 30.0)
 tabu = js.tabu_search(js.SwapTable())
+any_tie = js.tabu_search(js.SwapTable(), tenure=(3, 9), ties="random")
+restarting = islands(alike=0.0, restart_every=5)
+memetic = islands(local_search=tabu, local_steps=3)
+worse_may_pass = js.iterated_local_search(
+    js.two_opt(cities, num_candidates=7),
+    js.DoubleBridge(9),
+    acceptance=js.acceptance.metropolis(500.0),
+)
+below, late = js.acceptance.threshold(50.0), js.acceptance.late_acceptance(5)
+broadcast, ring = js.broadcast_best(every=30), js.ring(every=5)
+mixing = js.shuffle(every=9)
+assembly = js.recombine(every=25, alike=None, crossover=js.edge_assembly(cities, num_candidates=5))
 steps, few = {"max_steps": 200}, {"max_steps": 40}
-
-
-def islands(**options: Any) -> Callable[[Any], Any]:
-    return fixed(js.genetic(population_size=8, **options))
-
 
 CASES = [
     Case("pspm", solved(tour, pspm), devices=(3,)),
     Case("pspm asymmetric", solved(one_way, pspm)),
+    Case("3-opt", solved(one_way, three_opt)),
     Case("sspm", solved(tour, pspm, num_searches=1)),
-    Case(
-        "keeping the first best",
-        solved(tour, annealing(js.Relocate(), COOLING, keep_best="standard")),
-    ),
-    Case("broadcast", solved(tour, pspm, exchange=js.broadcast_best(every=30)), devices=(4,)),
-    Case(
-        "broadcast",
-        resumed(tour, pspm, exchange=js.broadcast_best(every=30)),
-        XLA,
-        note="resumed, ",
-    ),
+    Case("keeping the first best", solved(tour, first_kept)),
+    Case("broadcast", solved(tour, pspm, exchange=broadcast), devices=(4,)),
+    Case("broadcast", resumed(tour, pspm, exchange=broadcast), XLA, note="resumed, "),
     Case("ring", solved(tour, pspm, exchange=js.ring(every=7)), XLA, (4,)),
     Case("resample", solved(tour, pspm, exchange=js.resample(COOLING, every=40)), XLA, (4,)),
     Case("recombine", solved(tour, pspm, exchange=js.recombine(every=25, alike=0.3)), XLA, (3,)),
-    Case("edge assembly", solved(cities, two_opt, exchange=assembling), XLA, (4,)),
+    Case("edge assembly", solved(cities, two_opt, exchange=assembly), XLA, (4,)),
     Case("target", solved(tour, pspm, target=4000, max_steps=2000), devices=(4,)),
     Case("target", resumed(tour, pspm, target=4000, max_steps=2000), XLA, note="resumed, "),
     Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),
     Case("2-opt", solved(cities, two_opt)),
-    Case("iterated tours", solved(cities, iterated_tours, max_steps=2000)),
+    Case("iterated tours", solved(cities, worse_may_pass, max_steps=2000)),
     Case("regional", regional),
-    Case("iterated assignments", solved(plan, fixed(js.iterated_local_search(js.SwapTable())))),
+    Case("iterated assignments", solved(plan, js.iterated_local_search(js.SwapTable()))),
     Case("delta swap", solved(plan, annealing(js.DeltaSwap(), 99.0, moves_per_search=3))),
     Case("delta swap asymmetric", solved(lopsided, annealing(js.DeltaSwap(), 99.0))),
     Case("swap table", solved(plan, annealing(js.SwapTable(), 99.0))),
-    Case("queens", solved(lambda: js.nqueens(9), annealing(js.QueenSwap(), 0.5))),
-    Case(
-        "full evaluation",
-        solved(lambda: linear_ordering(6), annealing(js.FullEvaluation(js.Swap()), 30.0)),
-        XLA,
-    ),
-    Case(
-        "threshold",
-        solved(tour, fixed(js.local_search(js.Relocate(), js.acceptance.threshold(50.0)))),
-    ),
-    Case(
-        "late acceptance",
-        solved(tour, fixed(js.local_search(js.Relocate(), js.acceptance.late_acceptance(5)))),
-    ),
-    Case("hill climbing fixed", solved(with_fixed, fixed(js.hill_climbing(js.SwapTable())))),
-    Case("tabu", solved(plan, fixed(tabu)), devices=(3,)),
-    Case(
-        "tabu any tie",
-        solved(plan, fixed(js.tabu_search(js.SwapTable(), tenure=(3, 9), ties="random"))),
-    ),
-    Case("tabu qubo", solved(lambda: dense_qubo(12), fixed(js.tabu_search(js.Assign())))),
-    Case("tabu cut", solved(lambda: sparse_cut(40), fixed(js.tabu_search(js.Assign())))),
-    Case("assign", solved(lambda: agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
+    Case("queens", solved(js.nqueens(9), annealing(js.QueenSwap(), 0.5))),
+    Case("full evaluation", solved(linear_ordering(6), priced_in_full), XLA),
+    Case("threshold", solved(tour, js.local_search(js.Relocate(), below))),
+    Case("late acceptance", solved(tour, js.local_search(js.Relocate(), late))),
+    Case("hill climbing fixed", solved(with_fixed, js.hill_climbing(js.SwapTable()))),
+    Case("tabu", solved(plan, tabu), devices=(3,)),
+    Case("tabu any tie", solved(plan, any_tie)),
+    Case("tabu qubo", solved(dense_qubo(12), js.tabu_search(js.Assign()))),
+    Case("tabu cut", solved(sparse_cut(40), js.tabu_search(js.Assign()))),
+    Case("assign", solved(agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
     Case("swap values", solved(graph, annealing(js.SwapValues(), 0.5))),
     Case("guided", solved(graph, annealing(js.Guided(js.successors.ConflictsOnly()), 0.5))),
-    Case(
-        "min-conflicts", solved(lambda: js.nqueens(9), fixed(js.min_conflicts(js.QueenSwap(), 0.1)))
-    ),
-    Case("islands", solved(plan, islands(), exchange=js.ring(every=5), **few), IN_KERNEL, (4,)),
-    Case(
-        "islands that restart", solved(plan, islands(alike=0.0, restart_every=5), **few), IN_KERNEL
-    ),
-    Case(
-        "islands that mix", solved(plan, islands(), exchange=js.shuffle(every=9), **few), XLA, (3,)
-    ),
+    Case("min-conflicts", solved(js.nqueens(9), js.min_conflicts(js.QueenSwap(), 0.1))),
+    Case("islands", solved(plan, islands(), exchange=ring, **few), IN_KERNEL, (4,)),
+    Case("islands that restart", solved(plan, restarting, **few), IN_KERNEL),
+    Case("islands that mix", solved(plan, islands(), exchange=mixing, **few), XLA, (3,)),
+    Case("islands of tours", solved(cities, islands(crossover="ox"), **few), IN_KERNEL),
     Case("islands of vectors", solved(graph, islands(crossover="uniform"), **few), XLA),
-    Case(
-        "memetic islands", solved(plan, islands(local_search=tabu, local_steps=3), max_steps=9), XLA
-    ),
+    Case("memetic islands", solved(plan, memetic, max_steps=9), XLA),
 ]
 
 
@@ -270,9 +191,8 @@ def one_liner(solve: Callable[..., Any], *data: Any, **options: Any) -> Callable
 
 def queens(n: int, num_solutions: int) -> Callable[[str, int], Any]:
     def run(way: str, devices: int) -> Any:
-        return js.solve_nqueens(
-            n, num_solutions, key=3, max_steps=10_000, devices=devices
-        ).solutions
+        limits = {"max_steps": 10_000, "devices": devices}
+        return js.solve_nqueens(n, num_solutions, key=3, **limits).solutions
 
     return run
 
@@ -281,12 +201,11 @@ def successors(order: str) -> Callable[[str, int], Any]:
     """Returns FANG on a coloring: three successors of each of five states."""
 
     def run(way: str, devices: int) -> Any:
-        problem = graph()
-        colors = jax.vmap(problem.init)(jax.random.split(jax.random.key(1), 5))
-        states = js.types.Tallied(colors, jax.vmap(problem.tally)(colors))
+        colors = jax.vmap(graph.init)(jax.random.split(jax.random.key(1), 5))
+        states = js.types.Tallied(colors, jax.vmap(graph.tally)(colors))
         heuristic = js.successors.ByDelta(num_variables=30, max_possibilities=5)
         options = {"num_successors": 3, "order": order, "implementation": way, "devices": devices}
-        return js.successors.generate(2, heuristic, problem, states, **options).states.solution
+        return js.successors.generate(2, heuristic, graph, states, **options).states.solution
 
     return run
 
@@ -299,16 +218,10 @@ def schemes(way: str, devices: int) -> Any:
     ]
 
 
-points = np.random.default_rng(0).integers(0, 1000, (3, 40, 2))
 tables = np.random.default_rng(0).integers(0, 50, (2, 3, 8, 8))
 CASES += [
-    Case(
-        "solve_tsp",
-        one_liner(js.solve_tsp, js.datasets.clustered_tsp(60, seed=1), **steps),
-        XLA,
-        (4,),
-    ),
-    Case("solve_tsp asymmetric", one_liner(js.solve_tsp, one_way(), **steps), XLA),
+    Case("solve_tsp", one_liner(js.solve_tsp, clustered, **steps), XLA, (4,)),
+    Case("solve_tsp asymmetric", one_liner(js.solve_tsp, one_way, **steps), XLA),
     Case("solve_qap", one_liner(js.solve_qap, *matrices(12), **steps), XLA, (4,)),
     Case("solve_qap batch", one_liner(js.solve_qap, *tables, **steps), XLA),
     Case("solve_nqueens", queens(20, 30), XLA),

@@ -8,12 +8,11 @@ a run prints a digest of all that it has found, and of its searches.
 JAX_COMPILATION_CACHE_DIR names the folder of compiled programs.
 """
 
-import hashlib
 import pathlib
 import sys
 
-import jax
 import numpy as np
+from digests import digest
 
 import jaxopt_search as js
 from jaxopt_search.driver import checkpoints, options
@@ -43,13 +42,6 @@ def arrays_of(path):
     """Returns what a checkpoint keeps, but for what depends on how chunks were cut."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file if name != "header" and ".info." not in name}
-
-
-def digest(tree):
-    """Returns what differs where a bit of any array does."""
-    leaves = map(np.asarray, jax.tree.leaves(tree))
-    whole = b"".join(str((one.dtype, one.shape)).encode() + one.tobytes() for one in leaves)
-    return hashlib.sha256(whole).hexdigest()
 
 
 def main(kind, *folders):

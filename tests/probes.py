@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.backends import memory, random
+from jaxopt_search.backends import random
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine import loop, starting
 from jaxopt_search.types import Info
@@ -114,12 +114,16 @@ def changed(row: int, column: int, value: Any, dtype: Any = float) -> np.ndarray
 
 
 def shortest(matrix: Any) -> Any:
-    """Returns the length of the shortest tour, found by trying all."""
-    n = len(matrix)
-    return min(
-        sum(matrix[a][b] for a, b in zip((0, *rest), (*rest, 0), strict=True))
-        for rest in itertools.permutations(range(1, n))
-    )
+    """Returns the length of the shortest tour, by the recursion of Held and Karp."""
+    distance = np.asarray(matrix, float)
+    last = len(distance) - 1  # where tours start
+    length = np.full((1 << last, last), np.inf)
+    length[1 << np.arange(last), np.arange(last)] = distance[last, :last]
+    for visited, city in itertools.product(range(1 << last), range(last)):
+        before = visited & ~(1 << city)
+        if before not in (0, visited):
+            length[visited, city] = (length[before] + distance[:last, city]).min()
+    return (length[-1] + distance[:last, last]).min()
 
 
 def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.LocalSearch:
@@ -178,53 +182,3 @@ def broken_at(monkeypatch: Any, part: type, name: str, call: int) -> None:
         return plain(*arguments)
 
     monkeypatch.setattr(part, name, counted)
-
-
-@js.pytree
-@dataclasses.dataclass(frozen=True)
-class Clashes(js.VectorProblem):
-    """Vectors of finite domains: each value has a price, each pair of equal values another one."""
-
-    domain_sizes: jax.Array  # [n] int32
-    price: jax.Array  # [n * max_domain] int32
-    weight: jax.Array  # [n * n] int32
-    max_domain: int = dataclasses.field(metadata={"static": True})
-
-    @property
-    def n(self) -> int:
-        return self.domain_sizes.shape[0]
-
-    def init(self, key: jax.Array) -> jax.Array:
-        return random.below(jax.random.bits(key, (self.n,), jnp.uint32), self.domain_sizes)
-
-    def cost(self, vector: jax.Array) -> jax.Array:
-        prices = self.price[jnp.arange(self.n, dtype=jnp.int32) * self.max_domain + vector]
-        is_equal = (vector[:, None] == vector[None, :]).ravel()
-        clashes = jnp.where(is_equal, self.weight, 0)
-        return jnp.sum(prices, dtype=jnp.int32) + jnp.sum(clashes, dtype=jnp.int32)
-
-    def row_costs(self, block: Any, vectors: Any) -> jax.Array:
-        values = [tile.get(vectors) for tile in block.tiles]
-
-        def add(k: jax.Array, totals: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-            terms = []
-            for tile, value in zip(block.tiles, values, strict=True):
-                weight = memory.load(self.weight, k * self.n + tile.column)
-                terms.append(jnp.where(tile.get_column(vectors, k) == value, weight, 0))
-            return tuple(map(jnp.add, totals, terms))
-
-        start = tuple(
-            memory.load(self.price, tile.column * self.max_domain + value)
-            for tile, value in zip(block.tiles, values, strict=True)
-        )
-        return block.sums(jax.lax.fori_loop(0, self.n, add, start))
-
-
-def clashes(domain_sizes: Any, seed: int = 0) -> Clashes:
-    """Returns an instance with random prices, some below 0, and weights of 0 to 19."""
-    sizes = np.asarray(domain_sizes, np.int32)
-    n, most = len(sizes), int(sizes.max())
-    generator = np.random.default_rng(seed)
-    price, weight = generator.integers(-20, 20, (n, most)), generator.integers(0, 20, (n, n))
-    leaves = (jnp.asarray(part.ravel(), jnp.int32) for part in (sizes, price, weight))
-    return Clashes(*leaves, max_domain=most)

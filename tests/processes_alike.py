@@ -1,12 +1,12 @@
 """What processes make together as one does, and how it is told; `several_processes` runs it."""
 
-import hashlib
 import signal
 from unittest import mock
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from digests import digest
 
 import jaxopt_search as js
 from jaxopt_search.solvers import stacked
@@ -38,14 +38,6 @@ def tsp():
 
 def annealing():
     return js.simulated_annealing(js.Relocate(), js.geometric(300.0, 0.95, 20))
-
-
-def digest(tree):
-    """Returns a few digits of all numbers of a pytree."""
-    found = hashlib.sha256()
-    for leaf in jax.tree.leaves(jax.device_get(tree)):
-        found.update(np.ascontiguousarray(leaf).tobytes())
-    return found.hexdigest()[:16]
 
 
 def seen(result):

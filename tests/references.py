@@ -1,5 +1,8 @@
 """Slow code that reads like its source, with which several tests compare."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 
 from jaxopt_search.backends import random
@@ -21,6 +24,18 @@ def stream_at(step):
     """The random words of one search at a step."""
     key = random.Key(jnp.uint32(7), jnp.uint32(8))
     return random.Stream(key, jnp.uint32(step), jnp.int32(step))
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def course(problem, search, state, num_steps):
+    """Returns the states of one search after each step, and what the steps tell."""
+
+    def step(state, i):
+        stream = stream_at(i)
+        state, info = search.step(stream, search.control(stream.step), problem, state)
+        return state, (state, info)
+
+    return jax.lax.scan(step, state, jnp.arange(num_steps, dtype=jnp.uint32))[1]
 
 
 def below(word, size):
@@ -82,3 +97,33 @@ def climb(problem, assignment, choose):
         if choose == "best":
             entry, assignment, cost = min(better, key=lambda swap: swap[2])
         moves += 1
+
+
+def slow_tabu(solution, cost, until, moves, tenures, age):
+    """Yields the solution and the lowest cost after each step of Taillard's tabu search.
+
+    Args:
+      until: of each entry of the table of moves, the last step in which it is forbidden; changed.
+      moves: maps a solution to its moves: entry, solution and cost afterwards, entries undone.
+      tenures: maps a step and the cost before it to how long each entry undone is forbidden.
+      age: steps after which an entry that was not made is allowed whatever it costs.
+    """
+    best, now = cost, 0
+    while True:
+        ranked = []
+        for entry, after, cost_after, undone in moves(solution):
+            last = until[entry]
+            if cost_after < best or last < now - age:
+                key = 0, cost_after
+            elif last < now:
+                key = 1, cost_after
+            else:
+                key = 2, last
+            ranked.append((key, entry, after, cost_after, undone))
+        if ranked:
+            lengths = tenures(now, cost)
+            _, _, solution, cost, undone = min(ranked, key=lambda one: one[:2])
+            for entry, length in zip(undone, lengths, strict=True):
+                until[entry] = now + length
+        best, now = min(best, cost), now + 1
+        yield solution, best

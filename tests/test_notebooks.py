@@ -5,7 +5,6 @@ import base64
 import io
 import json
 import re
-import shutil
 
 import pytest
 
@@ -42,20 +41,6 @@ def test_notebooks_agree_with_their_scripts(capsys):
     assert "pip install" in install and "js.doctor()" in install and second
 
 
-@pytest.mark.parametrize("change", [{"source": ["1 + 1"]}, {"execution_count": None}], ids=str)
-def test_another_cell_or_one_that_has_not_run_is_told(change, tmp_path, monkeypatch, capsys):
-    for path in (SCRIPTS[0], SCRIPTS[0].with_suffix(".ipynb")):
-        shutil.copy(path, tmp_path)
-    monkeypatch.setattr(notebooks, "FOLDER", tmp_path)
-    assert notebooks.main(["--check"]) == 0
-    path = tmp_path / SCRIPTS[0].with_suffix(".ipynb").name
-    whole = json.loads(path.read_text(encoding="utf-8"))
-    cells = [cell for cell in whole["cells"] if cell["cell_type"] == "code"]
-    cells[2] |= change
-    path.write_text(json.dumps(whole), encoding="utf-8")
-    assert notebooks.main(["--check"]) == 1 and path.name in capsys.readouterr().out
-
-
 def test_outputs_are_small_and_name_no_folder():
     for path in notebooks.FOLDER.glob("*.ipynb"):
         text = path.read_text(encoding="utf-8")
@@ -76,17 +61,6 @@ def test_a_notebook_runs(tmp_path, monkeypatch):
     assert "".join(printed["text"]) == "42\n"
     picture = io.BytesIO(base64.b64decode(drawn["data"]["image/png"]))
     assert pytest.importorskip("PIL.Image").open(picture).mode == "P"
-
-
-def test_a_badge_needs_an_address(monkeypatch):
-    """With the repository's name, a notebook begins with a link that opens it in Colab."""
-    made = notebooks.notebook(SCRIPTS[0])
-    monkeypatch.setattr(notebooks, "REPOSITORY", "someone/something")
-    badge, *others = notebooks.notebook(SCRIPTS[0])["cells"]
-    assert others == made["cells"] and badge["cell_type"] == "markdown"
-    (line,) = badge["source"]
-    path = f"someone/something/blob/main/notebooks/{SCRIPTS[0].stem}.ipynb)"
-    assert line.endswith(f"(https://colab.research.google.com/github/{path}")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -1,13 +1,19 @@
-"""The reference has every public name exactly once; what makes pages of it; without Sphinx.
+"""Public names stand in the reference exactly once, and have examples; without Sphinx.
 
 A public name is one in the `__all__` of the package, or of a module that is public itself. What has
 several, such as `js.Relocate` and `js.neighborhoods.Relocate`, stands under the shortest.
 """
 
+import abc
 import collections
+import doctest
+import enum
+import functools
 import importlib.util
+import inspect
 import pathlib
 import re
+import sys
 from types import ModuleType
 
 import jaxopt_search as js
@@ -53,3 +59,40 @@ def test_every_page_is_in_the_contents():
     lines = [line for block in blocks for line in block.split("\n") if line and line[0] != ":"]
     listed = [line.partition(" <")[2].rstrip(">") or line for line in lines]
     assert sorted([*listed, "index"]) == sorted([*pages, "notebooks/*"])
+
+
+@functools.cache
+def examples(module):
+    """Returns what the examples in a module, which pytest runs, show, by names."""
+    found = doctest.DocTestFinder().find(sys.modules[module])
+    return {one.name: {each.want for each in one.examples} for one in found}
+
+
+def needs_example(thing, names):
+    """Returns whether something is a function, or a class that one makes oneself.
+
+    So are not exceptions, enums, named tuples, protocols, abstract classes, and classes that say
+    "Build it with `x`" if x is public.
+    """
+    if not inspect.isclass(thing):
+        return inspect.isroutine(inspect.unwrap(thing))
+    is_contract = abc.ABC in thing.__bases__ or getattr(thing, "_is_protocol", False)
+    is_result = hasattr(thing, "_fields") or issubclass(thing, enum.Enum | BaseException)
+    built = re.search(r"\bBuild it with `(\w+)`", thing.__doc__ or "")
+    is_built = built is not None and built[1] in names
+    return not (is_contract or inspect.isabstract(thing) or is_result or is_built)
+
+
+def test_functions_and_classes_have_examples():
+    """That show more than a truth, but of functions that return nothing."""
+    names = public_names()
+    last = {name.rpartition(".")[2] for name in names}
+    things = [thing for thing in map(site.found, names) if needs_example(thing, last)]
+    assert len(things) > 100
+    for thing in things:
+        name = f"{thing.__module__}.{thing.__qualname__}"
+        shown = examples(thing.__module__).get(name, set())
+        is_silent = (
+            not inspect.isclass(thing) and inspect.signature(thing).return_annotation is None
+        )
+        assert shown - {"", "True\n"} or (shown and is_silent), name

@@ -26,19 +26,19 @@ def solve(problem, **options):
     return js.solve(problem, SEARCH, 3, **options)
 
 
-@pytest.mark.devices(2)
+@pytest.mark.devices(4)
 def test_float_runs_are_the_same_on_any_number_of_devices():
-    """Bit for bit, as the fixed order of sums promises."""
+    """Bit for bit, as the fixed order of sums promises; also where a device has one search."""
     places = np.random.default_rng(0).random((20, 2))
     problem = js.tsp_from_coords(places, storage="coordinates")
     crossover = js.edge_assembly(problem, num_candidates=5)
     exchange = js.recombine(every=40, alike=None, crossover=crossover)
     search = js.simulated_annealing(js.two_opt(problem), 0.05)
     options = {"num_searches": 4, "max_steps": 90, "exchange": exchange}
-    one, two = (js.solve(problem, search, 3, devices=number, **options) for number in (1, 2))
+    one, four = (js.solve(problem, search, 3, devices=number, **options) for number in (1, 4))
     no_info = {"info": None}
-    chex.assert_trees_all_equal(one.state._replace(**no_info), two.state._replace(**no_info))
-    np.testing.assert_array_equal(one.solutions, two.solutions)
+    chex.assert_trees_all_equal(one.state._replace(**no_info), four.state._replace(**no_info))
+    np.testing.assert_array_equal(one.solutions, four.solutions)
 
 
 def test_chunks_and_progress_change_nothing(capsys):
@@ -46,7 +46,7 @@ def test_chunks_and_progress_change_nothing(capsys):
     problem = matrix_tsp(14)
     for target in (4000, -1):
         whole = solve(problem, target=target, chunk_steps=500)
-        for chunk_steps in (13, 499):
+        for chunk_steps in (13, 25, 499):  # at exchanges, too
             shown = chunk_steps == 13
             cut = solve(problem, target=target, chunk_steps=chunk_steps, show_progress=shown)
             no_info = {"info": None}

@@ -13,10 +13,7 @@ _EDGES_IN_A_DELTA = 6
 _FORBIDDEN_AT_ONCE = 64  # edges whose sum int32 holds, where it cannot hold n of them
 _MOST_FLOAT_DISTANCE = 2.0**63
 _LEAST_DIAMETER = 2.0**-40  # below, squared distances of neighbors may be 0 in float32
-_DIFFERENCES = (
-    2.0**-44,
-    2.0**-14,
-)  # of the largest entry: float64's noise, and what float32 can add up
+_DIFFERENCES = 2.0**-44, 2.0**-14  # of the largest: float64's noise, and what float32 adds up
 _LEAST_FLOAT = float(_FLOAT32.tiny / _FLOAT32.eps)
 
 

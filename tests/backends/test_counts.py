@@ -150,21 +150,6 @@ def test_products_are_exact():
     assert as_integers(found) == [n * ((u << 32) + m) >> 64 for n, u, m in columns]
 
 
-def test_upper_words_of_products():
-    """Of an array and of a Python integer, which takes fewer operations."""
-
-    @jax.jit
-    def products(words):
-        return [
-            [counts.upper_product(words, one) for one in (other, jnp.uint32(other))]
-            for other in FACTORS
-        ]
-
-    for other, found in zip(FACTORS, products(jnp.asarray(FACTORS, jnp.uint32)), strict=True):
-        for one in found:
-            assert one.tolist() == [word * other >> 32 for word in FACTORS]
-
-
 @pytest.mark.parametrize("is_wide", [True, False])
 def test_sums_of_words(is_wide):
     """As counts, or as words where they are known to fit; each prefix of them too."""

@@ -8,7 +8,6 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import floats
-from jaxopt_search.crossovers import edge_assembly
 
 
 def rounded(a, b):
@@ -84,19 +83,3 @@ def test_costs_do_not_depend_on_how_many_there_are():
     chex.assert_trees_all_equal(jax.tree.map(lambda leaf: leaf[:2], many), few)
     one = jax.jit(of)(tours[0], assignments[0])
     chex.assert_trees_all_equal(one, jax.tree.map(lambda leaf: leaf[0], many))
-
-
-def test_gains_of_cycles_do_not_depend_on_how_many_tours_there_are():
-    """XLA divides by one number in another way than by one for each of several tours."""
-    rng = np.random.default_rng()
-    problem = js.tsp_from_coords(rng.random((40, 2)), storage="coordinates")
-    tours = jnp.asarray([[rng.permutation(40) for _ in "12345678"] for _ in "12"], jnp.int32)
-
-    @jax.jit
-    def gains(tours):
-        walks = edge_assembly._walks(problem, tours, tours[0] % 2 == 0)
-        return edge_assembly._gains(problem, walks)
-
-    many = gains(tours)
-    for i in range(8):
-        np.testing.assert_array_equal(gains(tours[:, i : i + 1])[0], many[i])

@@ -40,15 +40,6 @@ def test_lanes_read_and_write_where_they_are_asked():
     check_everywhere(double, table, jnp.zeros_like(table), 2 * table[:, ::-1])
 
 
-def test_lanes_come_in_handy_numbers():
-    """As asked for under XLA, in vectors on a CPU, and in full warps or one by one in a kernel."""
-    numbers = (1, 12, 33)
-    assert [memory.lanes(number).size for number in numbers] == [1, 12, 33]
-    for implementation, expected in (("native", [8, 16, 40]), ("interpret", [1, 32, 64])):
-        with memory.one_search(implementation):
-            assert [memory.lanes(number).size for number in numbers] == expected
-
-
 def test_one_lane_is_picked():
     """The value of the lane, whatever the others hold; and of a row of several. Of any dtype."""
     lanes, given = (

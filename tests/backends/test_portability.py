@@ -124,12 +124,3 @@ def test_implementations_are_checked(implementation, text):
     problem = matrix_tsp(9)
     with pytest.raises(ValueError, match=text):
         js.solve(problem, annealing(js.Relocate()), 0, max_steps=1, implementation=implementation)
-
-
-def test_what_is_no_problem_or_search_is_refused():
-    """In one line, before anything is lowered."""
-    problem, search = js.tsp([[0, 1], [1, 0]]), js.simulated_annealing(js.Relocate(), 1.0)
-    with pytest.raises(TypeError, match="problem is a int, expected"):
-        js.why_not_portable(5, search)
-    with pytest.raises(TypeError, match="search is a int, expected"):
-        js.why_not_portable(problem, 6)

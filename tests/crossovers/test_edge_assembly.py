@@ -114,16 +114,6 @@ def test_walks_are_those_followed_one_by_one(n):
             assert (gains[list(walk)] == change).all()  # each edge is counted at both ends
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_all_walks_together_make_the_other_tour(n):
-    for seed in range(10):
-        (own, given), problem = tours(n, seed), instance(n, seed)
-        walks, _ = walks_of(problem, own, given, coins(n, seed))
-        for mate, tour in ((walks.given, given), (walks.own, own)):
-            found = np.asarray(tour_of(problem, mate))
-            assert sorted(found.tolist()) == list(range(n)) and edges(found) == edges(tour)
-
-
 def parts_of(mate):
     """The cycles that ends make, as sets of cities."""
     parts, left = [], set(range(len(mate) // 2))
@@ -276,17 +266,3 @@ def test_equal_places_are_no_trouble(points):
         own, given = tours(9, seed)
         child = child_of(problem, own, given, 1.0, seed)
         assert cost_of(problem, child) < cost_of(problem, own) or (child == own).all()
-
-
-def test_recombined_searches_come_close_to_the_best():
-    """From descents that seldom do by themselves."""
-    problem = instance(80)
-    search = js.simulated_annealing(js.two_opt(problem, num_candidates=5), 0.0, moves_per_search=8)
-    options = {"num_searches": 64, "max_steps": 4000}
-    exchange = js.recombine(every=100, alike=None, crossover=js.edge_assembly(problem))
-    alone, together = (
-        js.solve(problem, search, 0, exchange=each, **options) for each in (None, exchange)
-    )
-    assert together.fun <= alone.fun
-    above = [result.costs.mean() - together.fun for result in (alone, together)]
-    assert above[1] < above[0] / 4

@@ -13,15 +13,6 @@ from jaxopt_search.problems.permutation import inverse
 CASES_PER_SIZE = 600
 
 
-def figure_7(first, second, start, end):
-    """The code of Tsutsui and Fujimoto, with its exchanges one after the other."""
-    child = list(first)
-    for i in range(start, end):
-        j = child.index(second[i])
-        child[i], child[j] = child[j], child[i]
-    return child
-
-
 def parents(n, number):
     """Returns [number, n] permutations, twice, segments and any other sets of positions, starts."""
     generator = np.random.default_rng(n)
@@ -45,16 +36,6 @@ def test_pmx(n):
     np.testing.assert_array_equal(children, expected)
     assert (np.sort(children, axis=1) == np.arange(n)).all()
     assert (children == first)[first == second].all()
-
-
-def test_pmx_of_a_segment_is_that_of_the_paper():
-    n = 5
-    first, second, *_ = parents(n, 1000)
-    cuts = np.sort(np.random.default_rng(0).integers(0, n + 1, (1000, 2)), axis=1)
-    mask = (cuts[:, :1] <= np.arange(n)) & (np.arange(n) < cuts[:, 1:])
-    children = np.asarray(jax.jit(jax.vmap(permutations.pmx))(first, second, mask))
-    cases = zip(first, second, *cuts.T, strict=True)
-    np.testing.assert_array_equal(children, [figure_7(*case) for case in cases])
 
 
 @pytest.mark.parametrize("n", [3, 33])

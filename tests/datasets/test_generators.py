@@ -1,9 +1,9 @@
 """Generated instances: known optima by exhaustive search, the G-set's graphs, equal seeds."""
 
-import itertools
-
 import numpy as np
 import pytest
+from probes import refuses, shortest
+from qaps import cheapest
 
 from jaxopt_search.datasets import (
     GraphInstance,
@@ -23,29 +23,6 @@ from jaxopt_search.datasets.generators import _Flip
 from jaxopt_search.datasets.instances import digest
 
 
-def shortest_tour(distance):
-    """Returns the optimum by dynamic programming over subsets (Held and Karp, 1962)."""
-    m = len(distance) - 1  # the last city is where tours start
-    length = np.full((1 << m, m), 2**62, np.int64)
-    length[1 << np.arange(m), np.arange(m)] = distance[m, :m]
-    for subset in range(1, 1 << m):
-        for city in range(m):
-            rest = subset & ~(1 << city)
-            if subset >> city & 1 and rest:
-                length[subset, city] = (length[rest] + distance[:m, city]).min()
-    return int((length[-1] + distance[:m, m]).min())
-
-
-def cheapest_assignment(instance):
-    """Returns the optimum by listing all permutations."""
-    n = instance.n
-    p = np.array(list(itertools.permutations(range(n))))
-    cost = np.zeros(len(p), np.int64)
-    for i, j in itertools.product(range(n), repeat=2):
-        cost += instance.flow[i, j] * instance.distance[p[:, i], p[:, j]]
-    return int(cost.min())
-
-
 @pytest.mark.parametrize(
     ("rows", "columns", "spacing"),
     [(2, 2, 10), (2, 3, 7), (3, 2, 1), (3, 4, 5), (3, 3, 1), (3, 3, 2), (3, 3, 10), (3, 5, 7)],
@@ -54,7 +31,7 @@ def test_grid_optimum(rows, columns, spacing):
     """The stated optimum is the optimum for both parities, whatever rounding does to diagonals."""
     instance = grid_tsp(rows, columns, spacing=spacing, seed=4)
     assert instance.is_optimal
-    assert shortest_tour(instance.distances()) == instance.best_known
+    assert shortest(instance.distances()) == instance.best_known
 
 
 @pytest.mark.parametrize(("n", "seed"), [(3, 0), (4, 1), (5, 2), (8, 3), (9, 4), (10, 5), (11, 6)])
@@ -62,7 +39,7 @@ def test_planted_tour_is_optimal(n, seed):
     """No tour beats the hidden one, and the matrix is a positive symmetric one."""
     instance = planted_tsp(n, seed=seed)
     assert instance.is_optimal
-    assert shortest_tour(instance.distances()) == instance.best_known
+    assert shortest(instance.distances()) == instance.best_known
     assert (instance.matrix + np.eye(n, dtype=np.int64) > 0).all()
 
 
@@ -74,7 +51,7 @@ def test_planted_assignment_is_optimal(rows, columns):
     for seed in range(10 if rows * columns < 8 else 3):
         instance = planted_qap(rows, columns, seed=seed)
         assert instance.is_optimal
-        assert cheapest_assignment(instance) == instance.best_known
+        assert cheapest(instance.flow, instance.distance) == instance.best_known
 
 
 GENERATORS = {
@@ -118,17 +95,14 @@ def test_uniform_qap_follows_taillard():
     ("call", "message"),
     [
         (lambda: uniform_tsp(0, seed=0), "n is 0, expected an integer from 1"),
-        (lambda: uniform_tsp(5, seed=0, size=10**10), "size is 10000000000, expected"),
-        (lambda: clustered_tsp(5, seed=0, num_clusters=6), "num_clusters is 6, expected .* 1 to 5"),
         (lambda: grid_tsp(1, 5), "rows is 1, expected an integer from 2"),
         (lambda: uniform_qap(10**6, seed=0), "n is 1000000, expected an integer from 1 to 16384"),
     ],
 )
 def test_bad_arguments_are_named(call, message):
     """Errors name the argument, its value and what was expected, in one line."""
-    with pytest.raises(ValueError, match=message) as caught:
+    with refuses(ValueError, message):
         call()
-    assert "\n" not in str(caught.value)
 
 
 GSET = {
@@ -141,22 +115,6 @@ DIGESTS = {
     "G11": "35da56dac686f57ec33f052ce79f5dd6",
     "G13": "9bbd122d1323b76bf3486200e4a4f5c5",
 }
-
-
-def fewest_colors(graph):
-    """Returns the chromatic number by trying everything, vertex after vertex."""
-    adjacent = graph.matrix() != 0
-
-    def extends(colors, k):
-        vertex = len(colors)
-        if vertex == graph.n:
-            return True
-        taken = {colors[other] for other in range(vertex) if adjacent[vertex, other]}
-        # A color that no vertex has yet is as good as any other such.
-        usable = range(min(k, max(colors, default=-1) + 2))
-        return any(extends([*colors, c], k) for c in usable if c not in taken)
-
-    return next(k for k in itertools.count(1) if extends([], k))
 
 
 def test_the_numbers_are_knuths():
@@ -188,16 +146,6 @@ def test_sizes_of_dimacs(graph, n, edges):
     assert (graph.weights == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("graph", "colors"),
-    [(queen_graph(1, 1), 1), (queen_graph(2, 3), 4), (queen_graph(5, 5), 5)]
-    + [(mycielski_graph(k), k + 1) for k in (1, 2, 3)],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_chromatic_numbers(graph, colors):
-    assert fewest_colors(graph) == colors
-
-
 def test_random_graphs_follow_their_arguments():
     """Rounded numbers of edges, each weight about equally often, and another graph per seed."""
     graph = random_graph(100, 0.5, seed=1, weights=(-1, 0, 5))
@@ -209,13 +157,6 @@ def test_random_graphs_follow_their_arguments():
     assert digest(graph) != digest(random_graph(100, 0.5, seed=2, weights=(-1, 0, 5)))
     degrees = (random_graph(60, 0.5, seed=3).matrix()).sum(axis=0)
     assert degrees.min() > 10 and degrees.max() < 50
-
-
-def test_a_torus_has_four_neighbors_everywhere():
-    graph = toroidal_grid(3, 5, seed=0, weights=(1,))
-    matrix = graph.matrix()
-    assert (matrix.sum(axis=0) == 4).all()
-    assert matrix[0, [1, 4, 5, 10]].tolist() == [1, 1, 1, 1]
 
 
 def test_a_matrix_has_the_weights_on_both_sides():
@@ -232,10 +173,8 @@ def test_a_matrix_has_the_weights_on_both_sides():
     ("make", "words"),
     [
         (lambda: queen_graph(0, 3), "rows is 0"),
-        (lambda: mycielski_graph(13), "k is 13"),
         (lambda: random_graph(10, 1.5, seed=0), "density is 1.5"),
         (lambda: random_graph(10, 0.5, seed=0, weights=(0.5,)), "a weight is 0.5"),
-        (lambda: toroidal_grid(2, 5, seed=0), "rows is 2"),
         (
             lambda: GraphInstance(name="", n=3, edges=np.array([[1, 0]]), weights=np.array([1])),
             r"without 0 <= i < j < n",

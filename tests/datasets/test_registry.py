@@ -208,7 +208,7 @@ def fetch(tmp_path, monkeypatch):
     return fetch
 
 
-def test_a_download_is_checked_and_kept(server, fetch, tmp_path, monkeypatch):
+def test_a_download_is_checked_and_kept(server, fetch, tmp_path):
     """The file is fetched once, then found in the cache, also without `download`."""
     server.answers["/mirror/burma14.tsp"] = (200, {}, BURMA.encode())
     instance = fetch(f"{server.url}/mirror")

@@ -78,7 +78,7 @@ def test_a_target_is_met_at_the_same_step(tmp_path):
     assert run(resume=path, target=10**9).nit == cut
 
 
-def test_seconds_count_on(tmp_path, monkeypatch):
+def test_seconds_count_on(tmp_path):
     """What is left of a limit, and what was searched before."""
     path = tmp_path / "run.npz"
     solve("annealing", 10, checkpoint=path, callback=lambda report: time.sleep(0.05))
@@ -148,7 +148,7 @@ def test_static_parts_are_known_by_names_code_and_values(change):
     assert leaves[0] == leaves[2] != leaves[1]
 
 
-def test_what_nothing_tells_from_another_one_is_refused(tmp_path):
+def test_what_nothing_tells_from_another_one_is_refused():
     """By a line that names it, before anything is searched."""
     number = (one for one in range(3))
     with pytest.raises(TypeError, match="a generator in cooling from another one"):
@@ -298,12 +298,8 @@ def test_places_where_nothing_can_be_written(tmp_path):
         ValueError, match=r"checkpoint is 'run', expected a path that ends in \.npz"
     ):
         solve("annealing", 9, checkpoint="run")
-    with pytest.raises(TypeError, match="resume is a int, expected a path"):
-        solve("annealing", 9, resume=3)
     with pytest.raises(ValueError, match="resume is True without a checkpoint"):
         solve("annealing", 9, resume=True)
-    with pytest.raises(ValueError, match="checkpoint_every is -1"):
-        solve("annealing", 9, checkpoint=tmp_path / "run.npz", checkpoint_every=-1)
 
 
 def test_a_checkpoint_is_not_overwritten_by_another_run(tmp_path):

@@ -5,10 +5,6 @@ import contextlib
 import dataclasses
 import functools
 import gc
-import os
-import signal
-import subprocess
-import sys
 import threading
 
 import jax
@@ -288,44 +284,3 @@ def test_settings_of_the_callers_thread_hold(compiled):
     compiled.clear()
     np.testing.assert_array_equal(solve(problem).solutions, result.solutions)
     assert compiled
-
-
-SCRIPT = """
-import concurrent.futures, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-import jax, numpy as np
-import jaxopt_search as js
-
-problem = js.tsp_from_coords(np.random.default_rng(0).random((20, 2)))
-search = js.simulated_annealing(js.two_opt(problem), 1.0)
-wait = concurrent.futures.wait
-
-def told(pending):
-    print("compiling", flush=True)
-    wait(pending)
-    print("compiled", flush=True)
-
-concurrent.futures.wait = told
-js.solve(problem, search, 0, max_steps=1)
-print("solved", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_while_programs_compile(tmp_path):
-    """A process that is interrupted while it compiles ends by that, and not by a crash."""
-    script = tmp_path / "compile.py"
-    script.write_text(SCRIPT)
-    run = subprocess.Popen(
-        [sys.executable, script],
-        env=os.environ | {"PYTHONPATH": os.getcwd()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert run.stdout.readline() == "compiling\n"
-    run.send_signal(signal.SIGINT)
-    said, errors = run.communicate(timeout=300)
-    assert said == "compiled\n"
-    assert errors.endswith("KeyboardInterrupt\n")
-    assert run.returncode == -signal.SIGINT

@@ -66,22 +66,6 @@ def test_resampling_is_fair_on_average():
     assert (np.abs(found.mean(axis=0) - 6 * weights / weights.sum()) < 5 * error).all()
 
 
-def test_resampling_turns_one_equilibrium_into_the_next():
-    """A population in equilibrium at one temperature is resampled into one at another."""
-    cost = np.random.default_rng(0).integers(0, 30, 400)
-    generator = np.random.default_rng()
-    before, after = (np.exp(-cost / t) / np.exp(-cost / t).sum() for t in (8.0, 5.0))
-    population = cost[generator.choice(400, 20_000, p=before)]
-    rule = js.resample(js.geometric(8.0, 5 / 8, 10), every=10)
-    stream = random.Stream(random.as_key(0), jnp.uint32(10), jnp.int32(10))
-    costs = jnp.asarray(population, jnp.int32)
-    donors = np.asarray(donors_of(rule, stream, costs))
-    resampled = population[np.where(donors < 0, np.arange(20_000), donors)]
-    mean, spread = after @ cost, (after @ cost**2 - (after @ cost) ** 2) ** 0.5
-    assert abs(resampled.mean() - mean) < 10 * spread / 20_000**0.5
-    assert abs(before @ cost - mean) > 20 * spread / 20_000**0.5
-
-
 def test_resampling_passes_on_current_solutions():
     """Copies have the donor's current tour and cost; the best of each search is kept."""
     problem, search, state = states_and_tours(8)

@@ -1,6 +1,5 @@
 """Instances are found; tables and progress lines say what they should."""
 
-import io
 import os
 import subprocess
 import sys
@@ -22,25 +21,6 @@ def test_instances_come_from_the_named_folder_or_are_generated(tmp_path, capsys)
         common.find_instances(["rd100"], empty, "rd100", generate)
     with pytest.raises(ValueError, match="expected an existing folder"):
         common.find_instances(None, str(tmp_path / "absent"), "rd100", generate)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_is_plain_in_a_file_and_in_place_on_a_terminal(monkeypatch):
-    """Counts include what was in the file before; the time left does not count it."""
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    for stream in (io.StringIO(), Terminal()):
-        progress = common.Progress(4, stream)
-        progress.skip(2)
-        progress.step("third")
-        progress.step("fourth")
-        text = stream.getvalue()
-        assert text.startswith("3/4" if not stream.isatty() else "\r3/4")
-        assert "4/4 runs" in text and text.endswith("\n")
-        assert ("\r" in text) == stream.isatty()
 
 
 def test_use_cpu_cores_gives_devices():

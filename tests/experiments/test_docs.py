@@ -35,13 +35,6 @@ def test_a_table_is_written_again(records, tmp_path):
     assert docs.main([str(path), "--check"]) == 0
 
 
-def test_a_table_without_its_records_stays(tmp_path, capsys):
-    path = tmp_path / "page.md"
-    path.write_text(TEXT.format(COMMAND.format("nowhere.jsonl")))
-    assert docs.main([str(path), "--check"]) == 0
-    assert "left as it is, without nowhere.jsonl" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [

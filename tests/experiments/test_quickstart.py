@@ -3,7 +3,7 @@
 import pytest
 
 import jaxopt_search as js
-from experiments import common, quickstart
+from experiments import quickstart
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
@@ -11,7 +11,6 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     tiny = js.datasets.grid_tsp(4, 4, spacing=100, seed=0)
     monkeypatch.setattr(quickstart, "instances", lambda: [tiny])
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(js, "enable_compilation_cache", lambda: None)
     assert quickstart.main(["--seconds", "1", "--out", str(tmp_path), "--devices", "1"]) == 0
     shown = capsys.readouterr().out

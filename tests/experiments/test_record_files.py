@@ -5,7 +5,6 @@ import pathlib
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from experiments import record_files
@@ -25,15 +24,6 @@ def record(seed, **others):
     }
 
 
-def test_append_then_read_gives_the_records_in_order(tmp_path):
-    """Each record is one line; folders are made; numpy numbers become plain ones."""
-    path = tmp_path / "new" / "runs.jsonl"
-    for seed in range(3):
-        record_files.append(path, record(seed, cost=np.int32(7), sec=np.float64(0.5)))
-    assert record_files.read(path) == [record(seed, cost=7, sec=0.5) for seed in range(3)]
-    assert len(path.read_text().splitlines()) == 3
-
-
 @pytest.mark.parametrize("num_bytes", range(1, 40, 6))
 def test_half_a_last_line_is_left_out_and_then_cut_off(tmp_path, num_bytes):
     """Wherever the writing of the second line was killed, the first survives, and a third fits."""
@@ -44,23 +34,6 @@ def test_half_a_last_line_is_left_out_and_then_cut_off(tmp_path, num_bytes):
     assert record_files.read(path) == [record(0)]
     record_files.append(path, record(2))
     assert record_files.read(path) == [record(0), record(2)]
-
-
-def test_a_whole_last_line_without_its_end_is_kept(tmp_path):
-    """Only the newline may be missing: that record counts, and the next one gets its own line."""
-    path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps(record(0)))
-    assert record_files.read(path) == [record(0)]
-    record_files.append(path, record(1))
-    assert record_files.read(path) == [record(0), record(1)]
-
-
-def test_a_broken_line_in_the_middle_is_refused(tmp_path):
-    """What no killed run leaves behind is reported with its line, not skipped."""
-    path = tmp_path / "runs.jsonl"
-    path.write_text(json.dumps(record(0)) + "\n{broken\n" + json.dumps(record(1)) + "\n")
-    with pytest.raises(ValueError, match=r"runs.jsonl:2"):
-        record_files.read(path)
 
 
 def test_runs_know_what_is_done(tmp_path):
@@ -82,7 +55,6 @@ def test_runs_know_what_is_done(tmp_path):
     [
         (b"{}\n", 1, "the line is no record"),
         (b"\x7fELF\x02\x00", 1, "the line is not JSON"),
-        (b"\xef\xbb\xbf{}\n", 1, "the line is not JSON .*BOM"),
         (json.dumps(record(0, experiment="tour")).encode(), 1, "is of 'tour', expected trial"),
     ],
 )
@@ -136,29 +108,6 @@ def test_processes_that_share_a_file_lose_nothing(tmp_path):
     records = [json.loads(line) for line in path.read_text().splitlines()]
     own = sorted((each["repetition"], each["seed"]) for each in records)
     assert own == [(number, seed) for number in range(3) for seed in range(40)]
-
-
-FULL = """
-import json, os, resource, sys
-from experiments import record_files
-path, record = sys.argv[1], json.loads(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path).st_size + 9,) * 2)
-try:
-    record_files.append(path, record)
-except OSError:
-    sys.exit(1)
-"""
-
-
-def test_a_line_that_does_not_fit_is_printed(tmp_path):
-    """On a full disk what was there stays whole, and the run is not lost."""
-    pytest.importorskip("resource")
-    path = tmp_path / "runs.jsonl"
-    record_files.append(path, record(0))
-    command = [sys.executable, "-c", FULL, path, json.dumps(record(1))]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, json.loads(done.stderr)) == (1, record(1))
-    assert record_files.read(path) == [record(0)]
 
 
 def test_what_cannot_be_written_is_told_before_the_first_run(tmp_path):

@@ -69,18 +69,6 @@ def test_callback_that_ends_the_run(answer):
     assert_same_results(solve(state=result.state), solve())
 
 
-def test_callback_that_raises():
-    """The exception of a callback comes out as it is."""
-    error = RuntimeError("mine")
-
-    def callback(snapshot):
-        raise error
-
-    with pytest.raises(RuntimeError) as caught:
-        solve(callback=callback)
-    assert caught.value is error
-
-
 def test_callback_that_writes_into_its_snapshot():
     """A snapshot's arrays are copies, the callback's own, and the run is not changed."""
 

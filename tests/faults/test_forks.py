@@ -17,7 +17,6 @@ PROBLEM = small_tsp()
 SEARCH = annealing()
 STATE = js.init(0, PROBLEM, SEARCH, num_searches=2)
 POINTS = [[0, 0], [3, 1], [1, 5], [4, 4], [2, 2]]
-MATRIX = [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -25,24 +24,15 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 @needs_fork
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_child_knows():
-    """The library learns of a fork; the parent continues as before."""
+    """By what JAX itself has started; the parent continues as before."""
     assert len(jax.devices()) > 0
-    reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
             refuse_orphans()
-            os.write(writer, b"went on")
-        except RuntimeError as error:
-            os.write(writer, str(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as text:
-        said = text.read()
-    os.waitpid(child, 0)
-    assert said.startswith("this process was forked from one in which JAX had started")
-    assert "get_context('spawn')" in said
-    assert "\n" not in said
+        except RuntimeError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     refuse_orphans()
 
 

@@ -121,6 +121,3 @@ def test_what_is_meant_can_be_said():
     for distances in (np.ones((3, 3)) - np.eye(3), [[0, 1, 2], [3, 0, 4], [5, 6, 0]]):
         assert as_tsp(distances).host.cost(np.arange(3)) in (3, 10)
     assert [len(one) for one in stack_of_coords(COORDS[None, :1])] == [1]
-
-
-TSP, QAP, QUEENS = small_tsp(5), js.qap(MATRIX, MATRIX), js.nqueens(5)

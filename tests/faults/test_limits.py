@@ -36,7 +36,6 @@ def solve(start=20, floor=-(10**9), dtype=jnp.int32, **options):
         ({"target": "9"}, "target is '9'"),
         ({"max_steps": 1, "check_every": 0}, "check_every is 0"),
         ({"max_steps": 1, "chunk_steps": 0}, "chunk_steps is 0"),
-        ({"max_steps": 1, "history_size": 1}, "history_size is 1, expected an integer from 2 up"),
         ({"max_steps": 1, "num_searches": -4}, "num_searches is -4"),
     ],
     ids=str,

@@ -14,7 +14,6 @@ from probes import annealing, refuses, small_tsp
 import jaxopt_search as js
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.split import DeviceSplit
-from jaxopt_search.solvers import queens
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -115,18 +114,6 @@ def test_out_of_memory_in_a_chunk(tmp_path, monkeypatch):
     resumed = js.solve(PROBLEM, SEARCH, max_steps=60, resume=file, **options)
     np.testing.assert_array_equal(resumed.costs, unbroken.costs)
     np.testing.assert_array_equal(resumed.solutions, unbroken.solutions)
-
-
-def test_placements_take_room_as_they_are_found():
-    """Many placements may be wanted, and few found."""
-    finds = queens.PlacementSet(2**31 - 1, "raw", 1000)
-    rng = np.random.default_rng(0)
-    batches = [rng.integers(0, 1000, (size, 1000)) for size in (3, 1, 20, 40)]
-    for number, batch in enumerate(batches):
-        words = np.stack([np.arange(len(batch)), np.full(len(batch), number)], axis=1)
-        finds.add(batch, words.astype(np.uint32))
-    np.testing.assert_array_equal(finds.solutions, np.concatenate(batches))
-    assert sum(part.nbytes for part in finds._parts) < 2**20
 
 
 SCRIPT = """

@@ -1,7 +1,5 @@
 """What bad, odd and tiny TSP instances get."""
 
-import tracemalloc
-
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 from probes import MATRIX_OF_FOUR, annealing, changed, refuses, shortest
 
 import jaxopt_search as js
-from jaxopt_search.problems import bounds
 from jaxopt_search.problems.tsp.build import as_tsp
 
 
@@ -169,19 +166,3 @@ def test_tiny_instances(matrix, fun):
     assert (result.fun, result.status) == (fun, js.Status.MAX_STEPS)
     assert sorted(result.x.tolist()) == list(range(len(matrix)))
     assert result.nit == (0 if problem.is_trivial else 50)
-
-
-def test_matrix_beyond_memory(monkeypatch):
-    """A matrix beyond the limit is refused before anything of its size is allocated."""
-    monkeypatch.setattr(bounds, "MAX_BYTES", 2**20)
-    matrix = np.broadcast_to(np.int8(1), (1000, 1000))
-    tracemalloc.start()
-    with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
-        js.tsp(matrix)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**20
-    points = np.stack([np.arange(1000), np.zeros(1000)], axis=1)
-    with refuses(ValueError, "a matrix of 1000 cities", "storage='coordinates'"):
-        js.tsp_from_coords(points, storage="matrix")
-    assert js.tsp_from_coords(points, storage="coordinates").matrix is None

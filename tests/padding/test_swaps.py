@@ -6,7 +6,6 @@ from qaps import matrices
 from ways import needs_cpu
 
 import jaxopt_search as js
-from jaxopt_search.engine import stepping
 
 TABU = js.tabu_search(js.SwapTable())
 FIXED = [[2, 5], [7, 1]]
@@ -24,9 +23,3 @@ def test_searches_take_the_same_course(search, implementation, kind):
     """Tables included, as far as they count; facilities that are fixed stay."""
     fixed = FIXED if search is TABU else None
     check_course(js.qap(*matrices(9, kind), partial_match=fixed), 16, search, implementation)
-
-
-def test_lowers_for_gpus():
-    """A kernel of a padded instance compiles for an NVIDIA GPU, up to the GPU's own compiler."""
-    problem = js.qap(*matrices(9, "float")).padded(20)
-    assert stepping.why_not_portable(problem, TABU) == ""

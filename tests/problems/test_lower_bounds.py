@@ -1,27 +1,12 @@
 """Bounds are below every solution's cost, and near the lowest."""
 
-import itertools
-
 import numpy as np
 import pytest
+from probes import shortest
+from qaps import cheapest
 
 import jaxopt_search as js
 from jaxopt_search.problems import lower_bounds
-
-TOURS = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
-ORDERS = np.array([*itertools.permutations(range(6))])
-
-
-def shortest(matrix: np.ndarray) -> float:
-    """The length of the shortest tour through seven cities."""
-    return matrix[TOURS, np.roll(TOURS, -1, axis=1)].sum(axis=1).min()
-
-
-def cheapest(flow: np.ndarray, distance: np.ndarray, fixed=(), places=()) -> float:
-    """The cost of the cheapest assignment of six facilities, some of them fixed."""
-    orders = ORDERS[(ORDERS[:, fixed] == places).all(axis=1)] if fixed else ORDERS
-    placed = distance[orders[:, :, None], orders[:, None, :]]
-    return (flow * placed).sum(axis=(1, 2)).min()
 
 
 @pytest.mark.parametrize("is_integral", [True, False], ids=["integers", "floats"])

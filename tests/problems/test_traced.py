@@ -82,16 +82,6 @@ def test_large_coordinates_that_are_close_together():
         np.testing.assert_array_equal(np.stack([found.first, found.second]), expected)
 
 
-def test_matrices_of_two_dtypes():
-    """One of fractions makes both float32, also under strict promotion."""
-    with jax.numpy_dtype_promotion("strict"):
-        make = jax.jit(functools.partial(js.qap, is_symmetric=True))
-        problem = make(
-            jnp.asarray(SYMMETRIC[0], jnp.int32), jnp.asarray(SYMMETRIC[1] / 2, jnp.float32)
-        )
-    assert problem.flow.dtype == problem.distance.dtype == np.float32
-
-
 def test_costs_in_full_are_known_to_the_host_only():
     """So `solve` refuses what comes out of a function; on the device it costs what it costs."""
     problem, tour = jax.jit(js.tsp_from_coords)(POINTS[0]), np.arange(9)[::-1]
@@ -124,7 +114,6 @@ def test_few_cities(n):
 
 CANNOT = [
     (lambda xy: js.tsp_from_coords(xy, metric="EUC_2D"), "metric is 'EUC_2D', expected 'EUCLID'"),
-    (lambda xy: js.tsp_from_coords(xy, best_known=3), "best_known is given with a traced array"),
     (lambda xy: js.tsp_from_coords(xy[:, :1]), r"coords has shape \(9, 1\), expected \(n, 2\)"),
     (lambda xy: js.tsp(xy @ xy.T), "is_symmetric is None, expected True or False"),
     (

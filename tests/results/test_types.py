@@ -41,11 +41,6 @@ def test_what_is_not_known_is_left_out():
             "Result(fun=123456, gap=0.0125, success=True, status=TARGET, nit=20, x=[3, 0, 2, 1])",
         ),
         (
-            made.result(gap=None, x=np.arange(1000)),
-            "Result(fun=123456, success=True, status=TARGET, nit=20,"
-            " x=[0, 1, 2, 3, 4, 5, ...], 1000 entries)",
-        ),
-        (
             made.stacked(),
             "StackedResult(fun=[1.5, 2.5], success=False, status=INTERRUPTED, nit=9, x=<2 arrays>)",
         ),

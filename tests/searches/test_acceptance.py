@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import matrix_tsp
+from cases import Levels, matrix_tsp
 from probes import refuses
 
 import jaxopt_search as js
@@ -15,20 +15,6 @@ from jaxopt_search.backends import random
 from jaxopt_search.backends.memory import load
 
 SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
-
-
-@js.pytree
-@dataclasses.dataclass(frozen=True)
-class Levels(js.Problem):
-    """Solutions 0 to `SIZE` - 1 with these costs."""
-
-    costs: jax.Array
-
-    def init(self, key):
-        return jax.random.randint(key, (), 0, SIZE, jnp.int32)
-
-    def cost(self, solution):
-        return self.costs[solution]
 
 
 @jax.tree_util.register_static

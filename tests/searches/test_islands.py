@@ -2,14 +2,12 @@
 
 import itertools
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import coords_tsp, linear_ordering, small_qap
+from cases import linear_ordering, small_qap
 from references import stream_at, swaps
-from ways import KERNEL
 
 import jaxopt_search as js
 
@@ -24,24 +22,6 @@ def costs_of(problem, solutions):
 @jax.jit
 def island(problem, search):
     return search.init_with(jax.random.key(0), problem, problem.init(jax.random.key(0)))
-
-
-@pytest.mark.slow
-def test_a_kernel_makes_the_same_generations():
-    """With restarts, bit for bit; rows and columns that do not fill a block, of coordinates."""
-    problem, settings = coords_tsp(35), {"alike": 0.05, "restart_every": 7, "mutation_rate": 0.4}
-    search = js.genetic(population_size=70, crossover="ox", keep_best=True, **settings)
-    start = js.init(3, problem, search, num_searches=2)
-    expected, found = (
-        js.advance(problem, search, start, 24, implementation=implementation)
-        for implementation in ("xla", KERNEL)
-    )
-    chex.assert_trees_all_equal(expected, found)
-    state = found.searches
-    np.testing.assert_array_equal(state.costs, costs_of(problem, state.population))
-    assert (np.sort(state.population) == np.arange(problem.n)).all()
-    values = np.take_along_axis(np.asarray(state.population), state.tables.positions, axis=2)
-    assert (values == np.arange(problem.n)).all()
 
 
 @pytest.mark.slow

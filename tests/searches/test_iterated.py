@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from cases import coords_tsp, small_qap
 from probes import refuses
+from references import course, stream_at
 
 import jaxopt_search as js
-from jaxopt_search.backends import memory, random
+from jaxopt_search.backends import memory
 from jaxopt_search.searches.acceptance import Trial
 
 STEPS = 100
@@ -40,22 +41,6 @@ def tours():
 def assignments():
     problem = small_qap(7, symmetric=False)
     return problem, js.iterated_local_search(js.SwapTable(), num_kicks=3), lambda *_: 7
-
-
-def stream_at(step):
-    key = random.search_key(random.as_key(7), jnp.uint32(0), jnp.uint32(0))
-    return random.Stream(key, jnp.asarray(step, jnp.uint32), jnp.asarray(step, jnp.int32))
-
-
-@jax.jit
-def course(problem, search, state):
-    """Returns the solutions, their costs, and the best costs after each of the steps."""
-
-    def step(state, i):
-        state, _ = search.step(stream_at(i), search.control(i), problem, state)
-        return state, (search.current(problem, state), state.cost, search.best_cost(state))
-
-    return jax.lax.scan(step, state, jnp.arange(STEPS))[1]
 
 
 @jax.jit
@@ -161,7 +146,9 @@ def test_the_course_is_that_of_a_slow_reference(case):
     problem, search, count_of = case()
     state = search.init(problem, problem.init(jax.random.key(1)))
     slow = Slow(problem, search, state, count_of)
-    found, costs, best = map(np.asarray, course(problem, search, state))
+    states, _ = course(problem, search, state, STEPS)
+    found = np.asarray(jax.vmap(search.current, (None, 0))(problem, states))
+    costs, best = states.cost, jax.vmap(search.best_cost)(states)
     lowest, homes = slow.cost, set()
     for i in range(STEPS):
         slow.step(i)

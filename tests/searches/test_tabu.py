@@ -11,31 +11,10 @@ import numpy as np
 import pytest
 from cases import matrices, small_qap
 from probes import refuses
-from references import swaps
+from references import course, slow_tabu, stream_at, swaps
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-
-
-def course(problem, search, num_steps, state=None):
-    """Returns the assignments, [num_steps + 1, n], and best costs of one search, step by step."""
-    state = start(problem, search) if state is None else state
-    locations, best, accepted = map(np.asarray, scan(problem, search, state, num_steps))
-    return np.concatenate([[state.representation.location], locations]), best, accepted
-
-
-@functools.partial(jax.jit, static_argnums=3)
-def scan(problem, search, state, num_steps):
-    def step(state, i):
-        stream = random.Stream(own_key(), i, i.astype(jnp.int32))
-        state, info = search.step(stream, None, problem, state)
-        return state, (state.representation.location, state.best_cost, info.accepted)
-
-    return jax.lax.scan(step, state, jnp.arange(num_steps, dtype=jnp.uint32))[1]
-
-
-def own_key():
-    return random.search_key(random.as_key(7), jnp.uint32(0), jnp.uint32(0))
 
 
 @jax.jit
@@ -48,34 +27,18 @@ def draws(problem, search, num_steps):
     low, high = search.tenure or (int(np.floor(0.9 * problem.n)), int(np.ceil(1.1 * problem.n)))
 
     def at(i):
-        words = random.Stream(own_key(), i, i).words(jnp.uint32(0), 2)
+        words = stream_at(i).words(jnp.uint32(0), 2)
         return jnp.stack([low + random.below(word, high - low + 1) for word in words])
 
     return np.asarray(jax.vmap(at)(jnp.arange(num_steps, dtype=jnp.uint32)))
 
 
-def slow_tabu(problem, assignment, tenures, age):
-    """Yields the assignments of Taillard's tabu search, written from its description."""
+def moves(problem, assignment):
+    """Yields the swaps as `slow_tabu` wants them: each undoes where both facilities are."""
     n = problem.n
-    until = {(u, place): -1 - (u * n + place) for u in range(n) for place in range(n)}
-    cost = best = problem.host.cost(assignment)
-    for now, tenure in enumerate(tenures):
-        ranked = []
-        for number, after, cost_after in swaps(problem, assignment):
-            last = until[divmod(number, n)]
-            if cost_after < best or last < now - age:
-                key = (0, cost_after - cost)
-            elif last < now:
-                key = (1, cost_after - cost)
-            else:
-                key = (2, last)
-            ranked.append((*key, number, after, cost_after))
-        _, _, number, after, cost_after = min(ranked, key=lambda one: one[:3])
-        first, other = number // n, list(assignment).index(number % n)
-        until[first, assignment[first]] = now + tenure[0]
-        until[other, assignment[other]] = now + tenure[1]
-        assignment, cost, best = after, cost_after, min(best, cost_after)
-        yield assignment, best
+    for entry, after, cost in swaps(problem, assignment):
+        both = entry // n, list(assignment).index(entry % n)
+        yield entry, after, cost, [u * n + int(assignment[u]) for u in both]
 
 
 @pytest.mark.parametrize(
@@ -92,30 +55,39 @@ def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
     """250 steps: forbidden, allowed, aspired by cost and by age, and all of them forbidden."""
     problem = small_qap(n, symmetric=symmetric)
     search = js.tabu_search(js.SwapTable(), **settings)
-    locations, best, accepted = course(problem, search, 250)
-    age = settings.get("aspiration_age", 5 * n * n)
+    state, age = start(problem, search), settings.get("aspiration_age", 5 * n * n)
+    states, info = course(problem, search, state, 250)
     tenures = draws(problem, search, 250)
-    slow = list(slow_tabu(problem, locations[0], tenures, age))
-    np.testing.assert_array_equal(locations[1:], [assignment for assignment, _ in slow])
-    np.testing.assert_array_equal(best, [cost for _, cost in slow])
-    assert accepted.all()
+    first = np.asarray(state.representation.location)
+    cost, until = problem.host.cost(first), {entry: -1 - entry for entry in range(n * n)}
+    own_moves = functools.partial(moves, problem)
+    slow = slow_tabu(first, cost, until, own_moves, lambda now, _: tenures[now], age)
+    locations, best = zip(*itertools.islice(slow, 250), strict=True)
+    np.testing.assert_array_equal(states.representation.location, locations)
+    np.testing.assert_array_equal(states.best_cost, best)
+    assert info.accepted.all()
 
 
 def test_steps_may_count_beyond_all_bounds():
     """Times count modulo 2**32: the course at the wrap is that at the start."""
     problem, search = small_qap(6, symmetric=False), js.tabu_search(js.SwapTable())
-    state, expected = start(problem, search), course(problem, search, 250)
+    state = start(problem, search)
+    expected, _ = course(problem, search, state, 250)
     for shift in (2**31 - 100, 2**32 - 100):
         shift = jnp.asarray(shift, jnp.uint32).astype(jnp.int32)
         late = state._replace(now=state.now + shift, until=state.until + shift)
-        chex.assert_trees_all_equal(course(problem, search, 250, state=late), expected)
+        found, _ = course(problem, search, late, 250)
+        unshifted = found._replace(now=found.now - shift, until=found.until - shift)
+        chex.assert_trees_all_equal(unshifted, expected)
 
 
 def test_of_equals_each_is_as_likely():
     """All 15 swaps of six facilities cost nothing: each is made as often, none again and again."""
     zero = np.zeros((6, 6), int)
     search = js.tabu_search(js.SwapTable(), tenure=0, aspiration_age=2**30, ties="random")
-    locations, _, _ = course(js.qap(zero, zero), search, 3000)
+    problem = js.qap(zero, zero)
+    states, _ = course(problem, search, start(problem, search), 3000)
+    locations = np.asarray(states.representation.location)
     pairs = [tuple(np.nonzero(a != b)[0].tolist()) for a, b in itertools.pairwise(locations)]
     made = collections.Counter(pairs)
     repeats = sum(one == other for one, other in itertools.pairwise(pairs))

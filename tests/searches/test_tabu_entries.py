@@ -1,11 +1,13 @@
 """Tabu search on moves that undo one entry of their table, or several, by a slow reference."""
 
 import dataclasses
+import itertools
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+from references import slow_tabu
 from ways import KERNEL
 
 import jaxopt_search as js
@@ -95,28 +97,6 @@ def tenures(number):
     return np.asarray(jax.jit(of_steps)(keys, jnp.arange(STEPS, dtype=jnp.uint32)))
 
 
-def slow_tabu(costs, code, own_tenures, number):
-    """Returns where a search ends, its lowest cost, and until when each row is forbidden."""
-    until, lowest = [-1 - row for row in range(ROWS)], costs[code]
-    for now, of_step in enumerate(own_tenures.tolist()):
-        ranked = []
-        for row, mask in enumerate(MASKS):
-            cost, left = costs[code ^ mask], until[row] - now
-            if cost < lowest or left < -AGE:
-                key = (0, cost)
-            elif left < 0:
-                key = (1, cost)
-            else:
-                key = (2, left)
-            ranked.append((*key, row))
-        row = min(ranked)[-1]
-        for k in range(number):
-            until[(row + k * k) % ROWS] = now + of_step[k]
-        code ^= MASKS[row]
-        lowest = min(lowest, costs[code])
-    return code, lowest, until
-
-
 def test_the_course_is_that_of_a_slow_reference():
     """Each entry is forbidden for a time of its own; the same in every implementation."""
     number = 4
@@ -125,10 +105,19 @@ def test_the_course_is_that_of_a_slow_reference():
     end = js.advance(problem, search, start, STEPS, implementation="xla")
     drawn, costs = tenures(number), np.asarray(problem.costs).tolist()
     assert len(np.unique(drawn[0] - drawn[0, :, :1], axis=0)) > 50
+
+    def moves(code):
+        for row, mask in enumerate(MASKS):
+            undone = [(row + k * k) % ROWS for k in range(number)]
+            yield row, code ^ mask, costs[code ^ mask], undone
+
     for index, code in enumerate(start.searches.representation.tolist()):
-        slow = slow_tabu(costs, code, drawn[index], number)
+        until = {row: -1 - row for row in range(ROWS)}
+        each = drawn[index].tolist()
+        slow = slow_tabu(code, costs[code], until, moves, lambda now, _, each=each: each[now], AGE)
+        *_, (end_code, lowest) = itertools.islice(slow, STEPS)
         one = jax.tree.map(lambda leaf, index=index: leaf[index], end.searches)
         found = int(one.representation), int(one.best_cost), one.until[:, 0].tolist()
-        assert found == slow
+        assert found == (end_code, lowest, list(until.values()))
     found = js.advance(problem, search, start, STEPS, implementation=KERNEL)
     chex.assert_trees_all_equal(end, found)

@@ -206,21 +206,6 @@ def test_a_run_of_steps_recombines_from_a_step_on():
     assert not resampled.note(1000, 1.0)
 
 
-def test_a_clock_goes_on_where_it_was():
-    """Its notes are JSON, and the rest of a run is what it would have been."""
-    unbroken = Clock(RECOMBINED, 100, 20)
-    for step in range(0, 400, 50):
-        unbroken.note(step, 0.01 * step)
-    recalled = Clock(RECOMBINED, 100, 20)
-    recalled.recall(json.loads(json.dumps(unbroken.notes())))
-    assert recalled.notes() == unbroken.notes()
-    assert recalled.pace == unbroken.pace and recalled.pace.done > 0.5
-    for step in range(350, 2000, 50):
-        changes = [clock.note(step, 0.01 * step) for clock in (unbroken, recalled)]
-        assert changes[0] == changes[1] and recalled.pace == unbroken.pace
-    assert recalled.pace.done == 1 and recalled.pace.every < MAX_INT32
-
-
 def test_what_is_found_soon_does_not_wait_for_a_long_limit(simulate):
     """The first round is as long under any limit; each begins hot, by a restart, and ends cold."""
     recipe = RECOMBINED._replace(first_round=50)  # steps for each of 100 cities
@@ -255,13 +240,3 @@ def test_rounds_of_a_run_of_steps():
     again = StepCount(RECOMBINED._replace(first_round=50), 10, 7000)
     again.note(6000, 0.0)  # as a run that is resumed begins
     assert again.pace == count.pace and count.pace.done == 1
-
-
-def test_more_time_restarts_nothing():
-    """Where there are no rounds."""
-    clock, longer = Clock(RESAMPLED, 100, 10), Clock(RESAMPLED, 100, 40)
-    for second in range(11):
-        clock.note(1000 * second, second)
-    longer.recall(json.loads(json.dumps(clock.notes())))
-    longer.note(11_000, 11)
-    assert (longer.pace.done, longer.pace.every) == (1, RESAMPLED.resample_every)

@@ -3,14 +3,11 @@
 import jax
 import numpy as np
 import pytest
-from cases import coords_tsp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import jaxopt_search as js
-from jaxopt_search.driver.options import Timer
 from jaxopt_search.problems.qap.construction import constructed_assignment
-from jaxopt_search.problems.tsp import candidates
-from jaxopt_search.solvers import scales, tsp
+from jaxopt_search.solvers import scales
 
 
 def test_near_distance():
@@ -86,25 +83,3 @@ def test_swap_change_is_a_mean_over_swaps(fixed, compiled):
     assert found == scales.swap_change(padded)
     np.testing.assert_array_equal(constructed_assignment(problem), constructed_assignment(padded))
     assert abs(found - changes.mean()) < 5 * changes.std() / 256**0.5
-
-
-def test_constructed_starts_differ():
-    """They are a function of the key, and shared out evenly; with more time others are random."""
-    problem = coords_tsp(200)
-    near = candidates.neighbors(problem, 12, "spread")
-    recipe = tsp.tsp_recipe(True, "cpu", 200)._replace(num_searches=40)
-
-    def starts(key, seconds=0.4):
-        return tsp._tours(problem, recipe, key, near, Timer(None, seconds)).build()
-
-    found, same, other = starts(5), starts(5), starts(6)
-    np.testing.assert_array_equal(found, same)
-    assert found.shape == (40, 200)
-    assert len({tuple(tour) for tour in found.tolist()}) == 12
-    assert [(found == tour).all(axis=1).sum() for tour in found[:12]] == [4] * 4 + [3] * 8
-    assert (found[1:12] != other[1:12]).any(axis=1).all()
-    np.testing.assert_array_equal(found[0], other[0])
-    at_random = starts(5, 1.0)
-    np.testing.assert_array_equal(found[0], at_random[0])
-    assert len({tuple(tour) for tour in at_random.tolist()}) == 40
-    np.testing.assert_array_equal(np.sort(at_random, axis=1), np.tile(np.arange(200), (40, 1)))

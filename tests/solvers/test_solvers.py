@@ -65,17 +65,6 @@ def test_any_kind_of_qap():
         assert isinstance(result.fun, int)
 
 
-def test_solve_qap_minimizes_what_scipy_does():
-    """Never worse than SciPy's two methods, on the same orientation of asymmetric matrices."""
-    optimize = pytest.importorskip("scipy.optimize")
-    result = SOLVERS["tabu"](**QUICK | {"max_steps": 2000})
-    for method in ("faq", "2opt"):
-        options = {"rng": np.random.default_rng(0)}
-        other = optimize.quadratic_assignment(FLOW, DISTANCE, method, options)
-        assert result.fun <= other.fun
-    assert result.fun == (FLOW * DISTANCE[np.ix_(result.x, result.x)]).sum()
-
-
 def test_an_asymmetric_tour_is_annealed_to_the_optimum():
     """Of one-way streets, shortest through blocks; the constructed tour is longer."""
     rng, cities = np.random.default_rng(0), np.arange(36)
@@ -92,22 +81,6 @@ def test_temperatures_follow_the_scale_of_the_distances():
     expected, found = (js.solve_tsp(POINTS * unit, **QUICK) for unit in (1, scale))
     np.testing.assert_array_equal(found.solutions, expected.solutions)
     assert found.fun == pytest.approx(scale * expected.fun)
-
-
-def test_copies_of_cities_are_solved_like_the_places_once():
-    """Of five places 13 copies each, more than a city has candidates: the tour is the shortest."""
-    places = POINTS[:5]
-    orders = np.array([(0, *rest) for rest in itertools.permutations(range(1, 5))])
-    lengths = np.hypot(*np.moveaxis(places[orders] - places[np.roll(orders, -1, axis=1)], 2, 0))
-    result = js.solve_tsp(np.repeat(places, 13, axis=0), **QUICK | {"max_steps": 300})
-    assert result.fun == pytest.approx(lengths.sum(axis=1).min(), rel=1e-6)
-
-
-def test_tiny_qaps():
-    """One assignment, or two: the better one."""
-    for n in (1, 2):
-        result = js.solve_qap(np.eye(n, dtype=int), 1 - np.eye(n, dtype=int), **QUICK)
-        assert (result.success, result.fun) == (True, 0)
 
 
 def test_a_flow_without_a_distance_is_refused():
@@ -241,18 +214,6 @@ def test_another_exchange():
     result = SOLVERS["tabu"](target=None, exchange=exchange, **QUICK)
     assert result.exchange is exchange
     assert len(set(result.ancestors.tolist())) == 1
-
-
-def test_a_broken_run_continues_from_its_checkpoint(tmp_path):
-    """Bit for bit with max_steps, and not heated."""
-    solver, path = SOLVERS["cities"], tmp_path / "run.npz"
-    options = QUICK | {"max_steps": 400, "target": None}
-    whole = solver(**options)
-    broken = solver(**options, checkpoint=path, callback=lambda report: report.step >= 20)
-    assert broken.status == js.Status.CALLBACK and 20 <= broken.nit < 400
-    found = solver(**options, checkpoint=path, resume=True)
-    assert (found.nit, found.fun) == (whole.nit, whole.fun)
-    np.testing.assert_array_equal(found.solutions, whole.solutions)
 
 
 def test_searches_restart_in_a_new_round(tmp_path):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import refuses
 from successors.tabled import MOST, NUM_VARIABLES, STATES, tabled
 
 import jaxopt_search as js
@@ -36,14 +37,6 @@ def with_fault(**attributes):
     return kind()
 
 
-def refuses(kind, text, call):
-    """Checks that a call raises one line with this text."""
-    with pytest.raises(kind) as caught:
-        call()
-    message = str(caught.value)
-    assert text in message and "\n" not in message, message
-
-
 def returning(value):
     return lambda self, *args: value
 
@@ -53,16 +46,10 @@ FAULTS = {
         {"rate": lambda self, p, s, v, possibility: possibility[:3]},
         "Faulty.rate returns shape (3,) for 4 possibilities, expected (4,)",
     ),
-    "no rating": ({"rate": returning(None)}, "Faulty.rate returns no array"),
-    "dtype of a rating": (
-        {"rate": lambda self, p, s, v, possibility: possibility + 1j},
-        "Faulty.rate returns complex64[4], expected integers, floats or bools",
-    ),
     "dtype of a weight": (
         {"weight": lambda self, p, rating, a: rating * 0.5},
         "Faulty.weight returns float32[4], expected int32 or uint32",
     ),
-    "no state": ({"assign": returning(None)}, "Faulty.assign returns another pytree"),
     "dtype of a state": (
         {"assign": lambda self, p, state, *args: state.astype(jnp.float32)},
         "Faulty.assign returns float32[3], expected int32[3]",
@@ -83,10 +70,6 @@ FAULTS = {
         {"aggregates": Aggregate(jnp.maximum, np.int32(0))},
         "Faulty.aggregates is Aggregate(combine=",
     ),
-    "neutral element of another dtype": (
-        {"aggregates": (Aggregate(jnp.maximum, np.float32(0)),)},
-        "Faulty.aggregates[0].neutral returns float32[]",
-    ),
     "a combination of another dtype": (
         {"aggregates": (Aggregate(lambda a, b: (a + b) * 1.0, np.int32(0)),)},
         "Faulty.aggregates[0].combine returns float32[4]",
@@ -104,66 +87,37 @@ def test_wrong_shapes_and_dtypes_are_refused(fault):
     attributes, text = FAULTS[fault]
     heuristic = with_fault(**attributes)
     for call in (js.successors.generate, lambda key, *args: js.successors.check(*args)):
-        refuses(TypeError, text, lambda call=call: call(0, heuristic, None, STATES))
+        with refuses(TypeError, text):
+            call(0, heuristic, None, STATES)
+
+
+REFUSED: list[Any] = [
+    (None, {}, TypeError, "heuristic is None, expected a js.successors.LocalHeuristic"),
+    ((), {}, ValueError, "heuristic is empty, expected a LocalHeuristic or several"),
+    (Sound(), {}, TypeError, "heuristic is a Sound, expected a pytree; decorate the class"),
+    ({"max_possibilities": 0}, {}, ValueError, "max_possibilities is 0, expected an integer"),
+    ({"num_variables": None}, {}, ValueError, "num_variables is None"),
+    ({"max_weight": 2**32}, {}, ValueError, "max_weight is 4294967296"),
+    ({"independent": True, "active_now": returning(0)}, {}, ValueError, "beside active_now"),
+    ({}, {"num_successors": 0}, ValueError, "num_successors is 0, expected an integer from 1"),
+    ({}, {"order": "up"}, ValueError, "order is 'up', expected one of fixed, random"),
+    ({}, {"ratings": "kept"}, ValueError, "expected one of auto, stored, recomputed"),
+    ({}, {"implementation": "gpu"}, ValueError, "implementation is 'gpu', expected one of auto"),
+    ({}, {"devices": 99}, ValueError, "devices is 99, expected different ones of"),
+    ({}, {"active": np.ones((2, 3), bool)}, ValueError, "active is bool[2, 3] for 3 variables"),
+]
+"""A heuristic, or what is wrong with one, and options; the error and its text."""
 
 
 @pytest.mark.parametrize(
-    ("attributes", "text"),
-    [
-        ({"max_possibilities": 0}, "max_possibilities is 0, expected an integer from 1 to"),
-        ({"num_variables": None}, "num_variables is None"),
-        ({"max_weight": 2**32}, "max_weight is 4294967296"),
-        ({"independent": True, "active_now": returning(None)}, "is True beside active_now"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ("heuristic", "options", "kind", "text"), REFUSED, ids=[row[-1] for row in REFUSED]
 )
-def test_numbers_out_of_range_are_refused(attributes, text):
-    """Of variables and of possibilities; and independence that hooks could break."""
-    heuristic = with_fault(**attributes)
-    refuses(
-        ValueError,
-        text,
-        lambda: js.successors.generate(0, heuristic, None, STATES),
-    )
-
-
-ARGUMENTS: dict[str, Any] = {
-    "num_successors": (0, "num_successors is 0, expected an integer from 1"),
-    "order": ("up", "order is 'up', expected one of fixed, random"),
-    "ratings": ("kept", "ratings is 'kept', expected one of auto, stored, recomputed"),
-    "implementation": ("gpu", "implementation is 'gpu', expected one of auto, xla"),
-    "devices": (99, "devices is 99, expected different ones of"),
-    "active": (
-        np.ones((2, 3), bool),
-        "active is bool[2, 3] for 3 variables, expected uint32",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_wrong_arguments_are_refused(name):
-    """By their names and what was expected."""
-    value, text = ARGUMENTS[name]
-    heuristic = with_fault()
-    refuses(
-        ValueError,
-        text,
-        lambda: js.successors.generate(0, heuristic, None, STATES, **{name: value}),
-    )
-
-
-@pytest.mark.parametrize(
-    ("heuristic", "kind", "text"),
-    [
-        (None, TypeError, "heuristic is None, expected a js.successors.LocalHeuristic"),
-        ((), ValueError, "heuristic is empty, expected a LocalHeuristic or several"),
-        (Sound(), TypeError, "heuristic is a Sound, expected a pytree; decorate the class"),
-    ],
-    ids=["None", "empty", "no pytree"],
-)
-def test_what_is_no_heuristic_is_refused(heuristic, kind, text):
-    """With what it is, and what it lacks."""
-    refuses(kind, text, lambda: js.successors.generate(0, heuristic, None, STATES))
+def test_what_is_no_heuristic_or_out_of_range_is_refused(heuristic, options, kind, text):
+    """By its name, what it is, and what was expected."""
+    if isinstance(heuristic, dict):
+        heuristic = with_fault(**heuristic)
+    with refuses(kind, text):
+        js.successors.generate(0, heuristic, None, STATES, **options)
 
 
 def drawn(heuristic, number=64, **options):

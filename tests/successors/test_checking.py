@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import refuses
 from successors.tabled import STATES, tabled
 
 import jaxopt_search as js
@@ -50,9 +51,8 @@ MISTAKES = {
 def test_check_finds_mistakes(mistake):
     """In one line with the state, the variable and the possibility."""
     attributes, text = MISTAKES[mistake]
-    with pytest.raises(ValueError) as caught:
+    with refuses(ValueError, text):
         js.successors.check(tabled(**attributes), None, STATES)
-    assert text in str(caught.value) and "\n" not in str(caught.value), caught.value
 
 
 def test_check_is_content_with_what_is_right():

@@ -4,9 +4,8 @@ from experiments import common
 from experiments.benchmark import __main__ as benchmark
 
 
-def test_benchmark_command(tmp_path, monkeypatch, capsys):
+def test_benchmark_command(tmp_path, capsys):
     """One line per case, one record per repetition, on one device and on all."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     out = tmp_path / "speed.jsonl"
     command = "--cities 9 --searches 4 --moves 2 --repetitions 2 --seconds 0.01"
     assert benchmark.main([*command.split(), "--out", str(out)]) == 0

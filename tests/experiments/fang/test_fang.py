@@ -8,7 +8,7 @@ import pytest
 import jaxopt_search as js
 from experiments import common
 from experiments.fang import __main__ as script
-from experiments.fang import compiled, heuristic, paper, runs
+from experiments.fang import compiled, heuristic, paper
 from experiments.fang.heuristic import Nearer
 from experiments.fang.paper import Row, Time
 from jaxopt_search.backends import obstacle, random
@@ -48,7 +48,6 @@ def test_the_heuristic_becomes_a_kernel(in_floats):
 @pytest.fixture
 def tiny(monkeypatch):
     """One row that takes no time."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     times = dict.fromkeys(paper.MACHINES_1, Time(2.0, 0.1))
     monkeypatch.setattr(script, "_TABLES", {1: {TINY: times}})
 
@@ -66,23 +65,3 @@ def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
     capsys.readouterr()
     assert script.main(["--report", out]) == 0
     assert capsys.readouterr().out == printed and "288" in printed
-
-
-def test_times_include_the_wait_for_the_device(monkeypatch):
-    """Of calls and of programs: here only waiting takes time, a second each."""
-    clock = [0.0]
-
-    def wait(tree):
-        clock[0] += 1.0
-        return tree
-
-    def generate(key, heuristic, problem, states, **options):
-        return js.successors.Successors(states, None, ())
-
-    monkeypatch.setattr(common.time, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(jax, "block_until_ready", wait)
-    monkeypatch.setattr(js.successors, "generate", generate)
-    setting = runs.Setting(*TINY, "xla")
-    made = runs.measure(setting, runs.Limits(3, 9.0))
-    assert (made["compile_seconds"], made["seconds"]) == (1.0, [1.0] * 3)
-    assert runs.in_one_program(setting, 0.05) == [0.5] * 5

@@ -1,15 +1,10 @@
 """The coloring script: TabuCol step by step against recomputation, tables by hand, small runs."""
 
 import numpy as np
-import pytest
 
-from experiments import common, one_core
+from experiments import common
 from experiments.finite import coloring, compiled_coloring
 from jaxopt_search.datasets import random_graph
-
-
-def plain(fn):
-    return fn
 
 
 def conflicts(graph, colors):
@@ -35,7 +30,7 @@ def test_tabucol_makes_a_best_allowed_move_each_step():
     """300 steps: the move, its tenure and the best are those that full recomputation allows."""
     graph = random_graph(14, 0.5, seed=3)
     around, one = compiled_coloring.neighbors(graph), compiled_coloring.start(graph, 3, seed=1)
-    advance = compiled_coloring.build(plain)
+    advance = compiled_coloring.build(lambda fn: fn)
     forbidden, ties = 0, 0
     for step in range(300):
         colors, until, best = one.colors.copy(), one.until.copy(), int(one.numbers[2])
@@ -61,14 +56,6 @@ def test_tabucol_makes_a_best_allowed_move_each_step():
         assert 2 <= tenure <= 4
         assert one.numbers[2] == min(best, now + least) == conflicts(graph, one.best)
     assert forbidden > 50 and ties > 50
-
-
-@pytest.fixture
-def in_python(monkeypatch):
-    """Lets a core run what numba would compile, whether it is installed or not."""
-    monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
 
 
 def test_small_runs_of_both_ways(tmp_path, in_python, capsys):

@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from experiments import common, one_core
+from experiments import common
 from experiments.finite import compiled_coloring, compiled_maxcut, maxcut, timed_runs
 from jaxopt_search.datasets import random_graph, toroidal_grid
-
-
-def plain(fn):
-    return fn
 
 
 def gains(graph, sides):
@@ -23,7 +19,7 @@ def test_a_best_allowed_flip_is_made_each_step():
     """300 steps: the flip, its tenure and the best are those that full recomputation allows."""
     graph = random_graph(12, 0.5, seed=2, weights=(-1, 1, 3))
     around, one = compiled_coloring.neighbors(graph), compiled_maxcut.start(graph, seed=1)
-    advance = compiled_maxcut.build(plain)
+    advance = compiled_maxcut.build(lambda fn: fn)
     forbidden, aspired = 0, 0
     for step in range(300):
         sides, best = one.sides.copy(), int(one.numbers[2])
@@ -47,18 +43,15 @@ def test_a_best_allowed_flip_is_made_each_step():
 
 
 @pytest.fixture
-def in_python(monkeypatch):
-    """Lets a core run what numba would compile, on a small graph of known optimum."""
+def small(monkeypatch):
+    """A small graph of known optimum."""
     graph = toroidal_grid(4, 4, seed=1, weights=(1,))
     monkeypatch.setattr(maxcut, "GRAPHS", {"G1": lambda: graph})
     monkeypatch.setitem(maxcut.BEST, "G1", 32)  # bipartite: all edges are cut
     monkeypatch.setattr(maxcut, "tenure", lambda n: (2, 4))
-    monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
 
 
-def test_small_runs_of_both_ways(tmp_path, in_python, capsys):
+def test_small_runs_of_both_ways(tmp_path, in_python, small, capsys):
     """Both find the best cut and keep records; the same command finds all of it in the file."""
     out = tmp_path / "runs.jsonl"
     flags = ["--graphs", "G1", "--ways", "ours,numba", "--seeds", "1", "--searches", "3"]

@@ -54,16 +54,6 @@ def test_command_writes_records_and_continues(answers, monkeypatch, tmp_path, ca
     assert len(answers.asked) == num_asked + 1  # which devices there are
 
 
-def test_processes_see_no_cache_but_their_own(monkeypatch, tmp_path):
-    """Caches that the user has set are out of sight, also CUDA's; other settings remain."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/elsewhere")
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "5")
-    monkeypatch.setenv("XLA_FLAGS", "--some")
-    found = processes.surroundings(tmp_path)
-    assert not [name for name in found if "CACHE" in name and name.startswith("JAX")]
-    assert (found["XLA_FLAGS"], found["CUDA_CACHE_PATH"]) == ("--some", str(tmp_path / "cuda"))
-
-
 def test_a_process_answers_for_its_last_call(monkeypatch, tmp_path):
     """Eight queens after fifteen; what it compiles is in the cache that it was given."""
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")

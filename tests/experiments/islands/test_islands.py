@@ -81,7 +81,6 @@ def test_matrices_are_read_as_equation_1_has_them():
 @pytest.mark.slow
 def test_small_runs(tmp_path, monkeypatch, capsys):
     """Every setting is run once per seed; the same command finds all of it in the file."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(common, "data_folder", lambda data: None)
     out, plot = tmp_path / "runs.jsonl", tmp_path / "figure.png"
     flags = ["--table", "2", "--islands", "3", "--sizes", "16", "--runs", "2"]

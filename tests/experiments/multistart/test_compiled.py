@@ -8,13 +8,9 @@ import itertools
 import numpy as np
 import pytest
 from cases import small_qap
-from references import climb, swaps
+from references import climb
 
 from experiments.multistart import compiled_qap, compiled_tabu
-
-
-def plain(fn):
-    return fn
 
 
 @pytest.fixture(scope="module")
@@ -32,30 +28,17 @@ def test_climbing_agrees_with_a_slow_reference(problem, data):
     """Six starts end at its local optima after as many moves, and one more look each."""
     starts = compiled_qap.starts(8, 6, seed=1)
     found = starts.copy()
-    steps = compiled_qap.build_climber(plain)(*data, found)
+    steps = compiled_qap.build_climber(lambda fn: fn)(*data, found)
     expected = [climb(problem, start, "best") for start in starts]
     np.testing.assert_array_equal(found, [end for end, _ in expected])
     assert steps == sum(moves + 1 for _, moves in expected)
-
-
-def test_annealing_passes_all_when_hot_and_climbs_when_cold(problem, data):
-    """Hot, the first swap of each step is made; cold, two searches end at local optima."""
-    anneal = compiled_qap.build_annealer(plain)
-    found = compiled_qap.starts(8, 2, seed=3)
-    before = [problem.host.cost(each) for each in found]
-    assert anneal(*data, found, 1e12, 1.0, 50, 8, 0) == (100, 100)
-    assert all(problem.host.cost(a) <= b for a, b in zip(found, before, strict=True))
-    priced, made = anneal(*data, found, 1e-9, 1.0, 200, 8, 0)
-    assert 0 < made < 200 < priced <= 2 * 200 * 8
-    for each in found:
-        assert min(swap[2] for swap in swaps(problem, each)) >= problem.host.cost(each)
 
 
 def test_annealing_accepts_as_often_as_metropolis_says():
     """One swap of two facilities, there and back: worse by 2, up one time in e at temperature 2."""
     flow = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     distance = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    anneal, steps = compiled_qap.build_annealer(plain), 4000
+    anneal, steps = compiled_qap.build_annealer(lambda fn: fn), 4000
     equal = compiled_qap.starts(3, 1, seed=0)
     assert anneal(*compiled_qap.symmetric(flow, distance), equal, 1e-9, 1.0, 50, 1, 1)[1] == 50
     distance[0, 1] = distance[1, 0] = 2  # of three places for the pair one is worse
@@ -100,7 +83,7 @@ def test_tabu_search_agrees_with_a_slow_reference(data):
     """400 steps: forbidden, aspired by cost and by age, in the order of a plain loop."""
     search = compiled_tabu.start(*data, 3)
     expected = slow_tabu(*data, search, 400)
-    compiled_tabu.build(plain)(*data, search, 400, -1)
+    compiled_tabu.build(lambda fn: fn)(*data, search, 400, -1)
     found = search.assignment, search.best, search.numbers[2]
     for own, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(own, other)

@@ -9,46 +9,18 @@ import jaxopt_search as js
 from experiments import common, one_core
 from experiments.multistart import __main__ as qap_multistart
 from experiments.multistart import models, runs, tables
-from jaxopt_search.solvers import scales
-
-
-def test_the_searches_are_the_documented_ones():
-    """Best improvement; Taillard's tenures and aspiration; 32 moves, 0.3 to 0.03 mean changes."""
-    problem = js.qap_from_instance(js.datasets.uniform_qap(12, seed=0))
-    made = runs.searches(problem, 144)
-    assert made["hc"].choose == "best"
-    assert (made["ts"].tenure, made["ts"].aspiration_age) == (None, None)
-    annealing, unit = made["sa"], float(scales.swap_change(problem))
-    assert (annealing.choose, annealing.moves_per_search) == ("first", 32)
-    for step, share in ((0, 0.3), (143, 0.03)):
-        temperature = float(annealing.control(jnp.int32(step)))
-        assert temperature == pytest.approx(share * unit, rel=1e-4)
-    made = {type(each.neighborhood) for each in made.values()}
-    assert made == {js.SwapTable}
-
-
-def in_python(monkeypatch):
-    """Lets a core run what numba would compile, whether it is installed or not."""
-    monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
 
 
 @pytest.mark.parametrize("algorithm", ["hc", "sa", "ts"])
-def test_a_core_is_measured_as_it_says(algorithm, monkeypatch):
+def test_a_core_is_measured_as_it_says(algorithm, in_python):
     """Steps, moves and gaps of a small run of each search, as plain Python."""
-    in_python(monkeypatch)
     instance = js.datasets.planted_qap(3, 3, seed=0)
     way = qap_multistart.Way(tables.CORE, "numba", tuple(jax.devices("cpu")[:1]))
     found = runs.measure(instance, algorithm, way, 4, 50, 0)
     assert found["settings"]["implementation"] == "numba" and found["env"]["cpu"]
     assert 0 <= found["best_gap"] <= found["mean_gap"] < 2
-    if algorithm == "hc":
-        assert found["moves_priced"] == found["steps"] * 4 * 36
-        assert found["moves_made"] == found["steps"] * 4 - 4
-    else:
-        assert found["steps"] == 50
-        most = 4 * 50 * (36 if algorithm == "ts" else 32)
-        assert found["moves_made"] <= 4 * 50 < found["moves_priced"] <= most
+    steps = 4 * found["steps"]
+    assert 0 < found["moves_made"] <= steps < found["moves_priced"] <= steps * 36
 
 
 def test_the_papers_models_make_the_librarys_searches():
@@ -73,7 +45,6 @@ def test_the_papers_models_make_the_librarys_searches():
 def test_a_small_table_and_figure(tmp_path, monkeypatch, capsys):
     """Every algorithm and way is measured once; the same command finds all of it in the file."""
     monkeypatch.setattr(one_core, "has_numba", lambda: False)
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(common, "data_folder", lambda data: None)
     out = tmp_path / "runs.jsonl"
     flags = ["--algorithms", "sa", "--searches", "2", "--steps", "20", "--out", str(out)]

@@ -14,7 +14,6 @@ BEST = INSTANCE.best_known
 
 def test_command_writes_records_and_goes_on(tmp_path, monkeypatch, capsys):
     """Our solver finds the optimum of 12 cities; the second call makes no run."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(peers_tsp, "instances", lambda names, data: [INSTANCE])
     monkeypatch.setattr(peers_tsp.JaxoptSearch, "devices", 1)
     monkeypatch.setattr(peers_tsp.JaxoptSearch, "forget", lambda self: None)

@@ -10,17 +10,13 @@ import jaxopt_search as js
 from experiments.pspm import compiled as compiled_tsp
 
 
-def plain(fn):
-    return fn
-
-
 def anneal_tour(temperature, moves=1, refused=compiled_tsp.ANY, steps=300, n=7):
     """Returns a search on random cities, from its start: what it returns, and its tours."""
     instance = js.datasets.uniform_tsp(n, seed=1)
     distance = instance.distances().astype(np.int32)
     tour, words = compiled_tsp.start(n, moves, seed=4)
     start = tour.copy()
-    outcome = compiled_tsp.build(plain)(
+    outcome = compiled_tsp.build(lambda fn: fn)(
         distance, tour, words, (temperature, 0.9, 2), steps, moves, refused
     )
     return instance, outcome, start, tour

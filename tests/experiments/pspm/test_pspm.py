@@ -68,7 +68,6 @@ def test_the_command_runs_and_reports(tmp_path, monkeypatch, capsys):
     out = str(tmp_path / "runs.jsonl")
     monkeypatch.setattr(pspm, "Cooling", lambda: TINY)
     monkeypatch.setattr(pspm.common, "find_instances", lambda *args: INSTANCES[:1])
-    monkeypatch.setattr(pspm.common, "use_cpu_cores", lambda: None)
     command = ["--schemes", "sspm,pssm", "--runs", "2", "--devices", "1", "--out", out]
     tables = []
     for arguments in (command, command, ["--report", out]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments import common, one_core
+from experiments import common
 from experiments.queens import __main__ as nqueens
 from experiments.queens import runs as runs_of
 
@@ -12,16 +12,8 @@ def cells(text):
 
 
 @pytest.fixture
-def without_numba(monkeypatch):
-    """Compiled loops as plain Python, whether numba is installed or not."""
-    monkeypatch.setattr(one_core, "has_numba", lambda: True)
-    monkeypatch.setattr(one_core, "compiled", lambda build, *args: build(lambda fn: fn, *args))
-
-
-@pytest.fixture
 def script(tmp_path, monkeypatch, capsys):
     """Runs the script with flags, twice with the same file; returns what it printed and wrote."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(runs_of, "_REPEATS", 1)
     out = tmp_path / "runs.jsonl"
 
@@ -50,7 +42,7 @@ def test_a_run_of_threads(script):
     assert [row[1] for row in printed[1:]] == ["threads", "range_reduce", "fork_join"]
 
 
-def test_a_run_of_annealing_to_the_end(script, without_numba):
+def test_a_run_of_annealing_to_the_end(script, in_python):
     """To valid placements, each search by itself; the temperature falls."""
     flags = ["--anneal", "30", "--runs", "2", "--temperature", "2", "--alpha", "0.5"]
     flags += ["--steps-per-temperature", "100"]

@@ -11,7 +11,6 @@ from experiments.tsp import many as tsp_many
 
 def test_the_command(tmp_path, monkeypatch, capsys):
     """Two instances are solved to the optimum; the table can be printed again."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     monkeypatch.setattr(tsp_many.importlib.util, "find_spec", lambda name: None)
     out = tmp_path / "many.jsonl"
     flags = ["--instances", "2", "--cities", "7", "--seconds", "1", "--devices", "1"]

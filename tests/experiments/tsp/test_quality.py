@@ -15,7 +15,6 @@ BEST = INSTANCE.best_known
 def _compiled_is_kept(monkeypatch):
     """Other tests need not compile again, and the tests choose the number of devices."""
     monkeypatch.setattr(tsp_quality.jax, "clear_caches", lambda: None)
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
 
 
 def test_the_command_runs_resumes_and_reports(tmp_path, monkeypatch, capsys):

@@ -118,5 +118,3 @@ def test_where_nothing_is_feasible_the_run_is_no_success():
     search = js.hill_climbing(js.Assign())
     result = js.solve(problem, search, 0, num_searches=2, max_steps=50, target=10**6)
     assert (result.fun, result.feasible, result.success) == (np.inf, False, False)
-    with refuses(ValueError, "initial[1] is 2, expected 0 to 1"):
-        js.solve(problem, search, 0, max_steps=1, initial=[0, 2, 0])

@@ -44,36 +44,10 @@ def costs_of(problem, solutions):
     return jax.vmap(problem.device_cost)(solutions)
 
 
-@jax.jit
-def moves_of(problem, solutions):
-    """Returns the deltas and the tallies of all flips, and the deltas of all exchanges."""
-    variable = jnp.arange(problem.n, dtype=jnp.int32)
-    pairs = jnp.meshgrid(variable, variable, indexing="ij")
-
-    def of(solution):
-        tally = problem.tally(solution)
-
-        def flipped(i):
-            value = 1 - solution[i]
-            after = problem.assigned(solution, tally, i, value, jnp.bool_(True))
-            return after, problem.tally(solution.at[i].set(value))
-
-        kept = problem.assigned(solution, tally, variable[0], 1 - solution[0], jnp.bool_(False))
-        return (
-            problem.assign_delta(solution, tally, variable, 1 - solution),
-            problem.assign_delta(solution, tally, variable, solution),
-            problem.swap_values_delta(solution, tally, *pairs),
-            jax.vmap(flipped)(variable),
-            (kept, tally),
-        )
-
-    return jax.vmap(of)(solutions)
-
-
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("kind", ["integer", "float"])
 def test_costs_and_moves_are_those_of_the_matrix(storage, kind):
-    """All 32 vectors of 5 variables, all flips, all exchanges, and what is kept for them."""
+    """All 32 vectors of 5 variables; flips and exchanges of values are priced as costs are."""
     given, x = matrix(5, kind), vectors(5)
     problem = js.qubo(given, storage=storage)
     expected = np.array([sum(given[i, j] for i in u for j in u) for u in map(np.flatnonzero, x)])
@@ -83,17 +57,8 @@ def test_costs_and_moves_are_those_of_the_matrix(storage, kind):
     assert costs.dtype == (jnp.int32 if kind == "integer" else jnp.float32)
     assert_same(costs, expected)
     assert_same([problem.host.cost(one) for one in x], expected)
-    flips, stays, swaps, (moved, fresh), (kept, tally) = moves_of(problem, x)
-    number = np.arange(32)[:, None]
-    assert_same(flips, expected[number ^ (1 << np.arange(5))] - expected[number])
-    assert not np.asarray(stays).any()
-    bits = 1 << np.arange(5)
-    after = number[:, :, None] ^ np.where(
-        x[:, :, None] != x[:, None], bits[:, None] | bits[None], 0
-    )
-    assert_same(swaps, expected[after] - expected[number[:, :, None]])
-    assert_same(moved.fields, fresh.fields)
-    np.testing.assert_array_equal(kept.fields, tally.fields)
+    for moves in (js.Assign(), js.SwapValues()):
+        js.testing.check_neighborhood(moves, problem, has_all_moves=False, implementations=False)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -161,9 +126,7 @@ def test_bounds_are_tight_and_sums_may_wrap():
     costs = costs_of(problem, vectors(3))
     assert costs.tolist() == [problem.host.cost(side) for side in vectors(3)]
     assert min(costs.tolist()) == -MAX_INT32 + 1
-    moves = moves_of(problem, vectors(3))
-    chex.assert_trees_all_equal(*moves[3])
-    assert np.asarray(moves[0])[0].tolist() == [3 - MAX_INT32, 1 - MAX_INT32, -2]
+    js.testing.check_neighborhood(js.Assign(), problem, implementations=False)
     with refuses(ValueError, "weights gives costs from -2.14748e+09 to 0", "dtype='float32'"):
         js.max_cut([MAX_INT32 - 2, 2], edges=path)
     large = js.max_cut([3 * 10**16, 2 * 10**16], edges=path)
@@ -213,11 +176,6 @@ def test_tabu_search_ends_at_the_brute_force_optimum():
     assert stopped.success and stopped.fun == -best
     none = solve(SPARSE, initial=start.tolist(), target=-best - 1, max_steps=0)
     assert none.fun <= SPARSE.host.cost(start) and none.solutions[0].tolist() == start.tolist()
-
-
-def test_starts_that_are_no_vectors_are_refused():
-    with refuses(ValueError, "initial[2] is 2, expected 0 to 1"):
-        solve(SPARSE, initial=[0, 1, 2] + [0] * 7)
 
 
 class OtherGraph:

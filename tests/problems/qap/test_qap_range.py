@@ -4,17 +4,13 @@ import csv
 import functools
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import lax
 from qaps import (
     all_assignments,
     all_pairs,
     costs_of,
     deltas_of,
-    exchanged,
     matrices,
 )
 
@@ -96,56 +92,21 @@ def test_deltas_that_fit(largest, is_fit):
         assert deltas[1].tolist() == [0, -largest, -largest, 0]
 
 
-@functools.partial(jax.jit, static_argnames="num_swaps")
-def walk(problem, key, starts, num_swaps):
-    """Returns where random swaps lead from `starts`; the starts' costs; those plus all deltas."""
-
-    def swap(carry, word):
-        p, cost = carry
-        r, s = word[0] % problem.n, word[1] % problem.n
-        return (exchanged(p, r, s), cost + problem.swap_delta(p, r, s)), None
-
-    def one(key, p):
-        words = jax.random.randint(key, (num_swaps, 2), 0, 2**30, jnp.int32)
-        cost = problem.device_cost(p)
-        return *lax.scan(swap, (p, cost), words)[0], cost
-
-    return jax.vmap(one)(jax.random.split(key, len(starts)), starts)
-
-
-def published(path, solution_cost):
-    """Checks a published solution on the host; returns the instance, its problem and this."""
-    instance = js.datasets.load_qaplib(path)
-    _, _, found = readers.load_qaplib_solution(path.with_suffix(".sln"))
-    solution = readers.orient(instance, solution_cost, found)
-    problem = qap_from_instance(instance)
-    assert problem.host.unit == 1
-    assert problem.host.cost(solution) == solution_cost
-    return instance, problem, solution
-
-
-def check_qaplib_file(path, solution_cost):
-    """Checks a published solution, and 10,000 swaps: 100 from each of 100 assignments."""
-    instance, problem, solution = published(path, solution_cost)
-    rng = np.random.default_rng()
-    starts = np.stack([solution, *(rng.permutation(instance.n) for _ in range(99))])
-    key = jax.random.key(rng.integers(2**31))
-    ends, summed, costs = walk(problem, key, jnp.asarray(starts, jnp.int32), num_swaps=100)
-    exact = [instance.cost(p) for p in (*starts, *np.asarray(ends))]
-    assert_costs_differ_exactly(problem, exact, np.concatenate([costs, summed]))
-    assert (int(costs[0]) + int(problem.offset) - solution_cost) % 2**32 == 0
-
-
 def test_every_qaplib_file(data_dir):
-    """All are accepted as they are; zero, asymmetric ones, and those beyond int32 are exact."""
+    """All are accepted as they are, and published solutions cost what is said.
+
+    Swaps of some are in neighborhoods/test_swap_table.py.
+    """
     with open(data_dir / "qaplib" / "best_known.csv", newline="") as file:
         costs = {row["name"]: int(row["sln_cost"]) for row in csv.DictReader(file)}
     paths = {path.stem: path for path in (data_dir / "qaplib").glob("*.dat")}
     assert len(paths) > 100
     for name, path in paths.items():
-        published(path, costs[name])
-    for name in ("esc16f", "lipa20a", "tai15b"):
-        check_qaplib_file(paths[name], costs[name])
+        instance = js.datasets.load_qaplib(path)
+        _, _, found = readers.load_qaplib_solution(path.with_suffix(".sln"))
+        problem = qap_from_instance(instance)
+        assert problem.host.unit == 1
+        assert problem.host.cost(readers.orient(instance, costs[name], found)) == costs[name]
 
 
 def test_costs_beyond_int32_are_exact(data_dir):

@@ -63,16 +63,6 @@ def test_rounding_is_exact_where_it_turns_over(metric):
     np.testing.assert_array_equal(device_distance(metric, dx, dy), host_distance(metric, dx, dy))
 
 
-@pytest.mark.parametrize("metric", ROUNDED)
-def test_rounding_is_exact_at_random(metric):
-    """A million pairs over the whole range, the extremes and zero among them."""
-    rng = np.random.default_rng()
-    side = int(MAX_DISTANCE / 2**0.5)
-    dx, dy = rng.integers(-side, side + 1, (2, 10**6), dtype=np.int32)
-    dx[:2], dy[:2] = (0, side), (0, -side)
-    np.testing.assert_array_equal(device_distance(metric, dx, dy), host_distance(metric, dx, dy))
-
-
 @pytest.mark.parametrize("name", ["burma14", "att48", "gr17", "rd100", "dsj1000"])
 def test_tours_of_tsplib_files_cost_what_the_host_says(data_dir, name):
     """GEO, ATT, EXPLICIT, fractional, CEIL_2D and plain instances, from both kinds of storage."""
@@ -135,17 +125,10 @@ def test_coordinates_that_float32_cannot_round_go_through_a_matrix():
             js.tsp_from_coords(coords, metric="EUC_2D", storage="coordinates")
 
 
-@pytest.mark.parametrize(
-    ("metric", "expected"), [("MAN_2D", [3, 8, 6]), ("MAX_2D", [3, 5, 3]), ("HAVERSINE", None)]
-)
-def test_rules_that_take_a_matrix(metric, expected):
-    """Each distance is that of the rule; degrees give kilometers along a great circle."""
-    xy = [[0, 0], [0, 2.6], [3, 5.4]] if expected else [[0, 0], [0, 90], [90, 0]]
-    problem = js.tsp_from_coords(xy, metric=metric)
-    found = [int(problem.distance(*map(jnp.int32, pair))) for pair in ((0, 1), (0, 2), (1, 2))]
-    assert found == (expected or [10007, 10007, 10007])
-    length = sum(expected) if expected else 3 * 6371.0088 * np.pi / 2
-    assert problem.host.cost(np.arange(3)) == pytest.approx(length)
+def test_degrees_give_kilometers_along_a_great_circle():
+    problem = js.tsp_from_coords([[0, 0], [0, 90], [90, 0]], metric="HAVERSINE")
+    assert int(problem.distance(jnp.int32(0), jnp.int32(1))) == 10007
+    assert problem.host.cost(np.arange(3)) == pytest.approx(3 * 6371.0088 * np.pi / 2)
 
 
 def test_places_in_space():
