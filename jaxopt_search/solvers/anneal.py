@@ -79,7 +79,7 @@ class Recipe(NamedTuple):
       shares_left: over the number of generations left, the share of AB-cycles that a child takes,
         at most half: the more there are to come, the longer tours stay different, and the better
         they end.
-      first_round: steps for each city in the first of several rounds (`round_end`), which cool and
+      first_round: steps for each city in the first of several rounds (`round_at`), which cool and
         recombine by themselves; None for a single one.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
         its local optima then pass as an annealing's moves do.
@@ -349,18 +349,21 @@ class Pacer:
         """Continues at the pace of an earlier process."""
 
 
-def round_end(first: float, now: float, limit: float) -> float:
-    """Returns when the round ends that is under way, in seconds or steps.
+def round_at(first: float, limit: float, now: float) -> tuple[float, float]:
+    """Returns when the round that is under way begins and ends, in seconds or steps.
 
     Rounds end at `first`, four times that, sixteen times that, and so on, and the last one takes at
     least half of the limit: what is found soon is found as soon under a long limit as under a short
     one. Each but the first begins with a restart of all searches but one, which has the best
     solution.
+
+    Args:
+      first: 0 for a single round.
     """
-    end = first
-    while end <= now:
-        end *= _ROUNDS_GROW
-    return end if 2 * end <= limit else limit
+    begin, end = 0, first or limit
+    while end <= now and 2 * end <= limit:
+        begin, end = end, _ROUNDS_GROW * end
+    return begin, end if 2 * end <= limit else limit
 
 
 def pacer_of(recipe: Recipe, n: int, timer: Timer) -> Pacer:
@@ -384,12 +387,8 @@ class StepCount(Pacer):
 
     def _round(self, step: int) -> tuple[int, int, int]:
         """Returns the steps at which the round of a step begins, has cooled, and ends."""
-        begin, end = 0, self._max_steps
-        if self._recipe.first_round is not None:
-            first = self._recipe.first_round * self._n
-            end = int(round_end(first, begin, self._max_steps))
-            while end <= step and end < self._max_steps:
-                begin, end = end, int(round_end(first, end, self._max_steps))
+        first = (self._recipe.first_round or 0) * self._n
+        begin, end = map(int, round_at(first, self._max_steps, step))
         return begin, begin + math.ceil(self._recipe.cooled * (end - begin)), end
 
     def _pace_at(self, step: int) -> Pace:
@@ -457,9 +456,9 @@ class Clock(Pacer):
 
     def _in_round(self, now: ClockNotes, seconds: float) -> ClockNotes:
         """Returns the notes at the beginning of a round."""
-        ends = self._max_seconds
-        if now.first:
-            ends = now.began + round_end(now.first, seconds - now.began, ends - now.began)
+        limit = self._max_seconds - now.began
+        _, end = round_at(now.first, limit, seconds - now.began)
+        ends = now.began + end if end < limit else self._max_seconds
         cooled_by = seconds + _SAFETY * self.recipe.cooled * max(ends - seconds, 0.0)
         return now._replace(ends=ends, cooled_by=cooled_by)
 
