@@ -174,7 +174,10 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients
     dear = costs + prices[:, None] * loads
     dear -= dear.min(axis=0)
     few = min(m, _AGENTS)
-    lists = np.argsort(dear.T, axis=1)[:, :few], np.argsort(dear, axis=1)[:, : -(-n * few // m)]
+    lists = (
+        np.argsort(dear.T, axis=1, kind="stable")[:, :few],
+        np.argsort(dear, axis=1, kind="stable")[:, : -(-n * few // m)],
+    )
     dtype, rise = problem.penalty.dtype, _RISE * recipe.moves_per_search / n
     rule = _Priced(
         schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
