@@ -56,6 +56,7 @@ from jaxopt_search.results import run_times as run_times
 from jaxopt_search.searches import *  # noqa: F403
 from jaxopt_search.searches.schedules import geometric as geometric
 from jaxopt_search.solvers.anneal import anneal as anneal
+from jaxopt_search.solvers.assignment import solve_assignment as solve_assignment
 from jaxopt_search.solvers.coloring import solve_coloring as solve_coloring
 from jaxopt_search.solvers.qap import solve_qap as solve_qap
 from jaxopt_search.solvers.qubo import solve_max_cut as solve_max_cut

@@ -167,6 +167,13 @@ def agents_and_jobs(agents, n, seed=0):
     return js.generalized_assignment(costs, loads, loads.sum(axis=1) // agents)
 
 
+def few_agents_and_jobs():
+    """Two agents for each of seven jobs, and three jobs for each of three agents."""
+    values, variables = np.arange(14) % 3, np.arange(9) % 7
+    lists = values.reshape(7, 2), variables.reshape(3, 3)
+    return js.AssignOrSwap(**dict(zip(("values", "variables"), map(jnp.int32, lists), strict=True)))
+
+
 def _finite(name, problem, neighborhood):
     return Case(f"{type(neighborhood).__name__}-{name}-{problem.n}", problem, neighborhood)
 
@@ -271,4 +278,6 @@ NEIGHBORHOOD_CASES += [
     _coloring(30, 0.4, 5, js.Guided(js.successors.ConflictsOnly())),
     _finite("labeling", labeling([3, 4, 2, 5], PricedLabeling), js.Guided(js.successors.ByDelta())),
     _finite("labeling", labeling([3, 2, 3]), js.SwapValues()),
+    _finite("labeling", labeling([3, 2, 3]), js.AssignOrSwap()),
+    _finite("assignment", agents_and_jobs(3, 7), few_agents_and_jobs()),
 ]

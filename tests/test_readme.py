@@ -20,7 +20,7 @@ CODE = {
         },
     ),
     "docs/your_data.md": (4, {}),
-    "docs/assigning.md": (2, {}),
+    "docs/assigning.md": (3, {}),
     "docs/concepts.md": (
         1,
         {

@@ -1,4 +1,4 @@
-"""Generated instances: tours, assignments, and graphs to color and to cut.
+"""Generated instances: tours, assignments, quadratic forms, and graphs to color and to cut.
 
 Some have an optimum that is known by construction. Random graphs are drawn as by rudy, the
 generator of the G-set's graphs, so that the same arguments give the same graphs on any platform.
@@ -21,6 +21,7 @@ __all__ = [
     "planted_tsp",
     "queen_graph",
     "random_graph",
+    "random_qubo",
     "toroidal_grid",
     "uniform_qap",
     "uniform_tsp",
@@ -35,7 +36,12 @@ MAX_CITIES, MAX_FACILITIES = 10**8, 2**14
 MAX_EDGES = 10**7
 """Most edges of a generated graph."""
 
+MAX_VARIABLES = 2**14
+"""Most variables of a generated quadratic form, whose matrix then takes a gigabyte."""
+
 _BITS = 2**31 - 1
+_MULTIPLIER, _PRIME = 16807, 2**31 - 1
+"""Of the generator of Park and Miller, "Random number generators: good ones are hard to find"."""
 
 
 def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
@@ -378,6 +384,59 @@ def toroidal_grid(
     right = [(cell, r * columns + (c + 1) % columns) for cell, (r, c) in enumerate(cells)]
     down = [(cell, (r + 1) % rows * columns + c) for cell, (r, c) in enumerate(cells)]
     return _weighted(f"torus-{rows}x{columns}", n, right + down, seed, weights)
+
+
+def random_qubo(n: int, density: float, seed: int) -> np.ndarray:
+    """Returns a random quadratic form of zeros and ones, to be maximized, as Palubeckis draws it.
+
+    Entries are -100 to 100, each equally likely; on the diagonal all of them, elsewhere a share. So
+    the instances of Palubeckis, "Multistart tabu search strategies for the unconstrained binary
+    quadratic optimization problem", 2004, and "Iterated tabu search for the unconstrained binary
+    quadratic optimization problem", 2006, are, of n = 3000, 4000 and 5000,
+
+    - pN.1: `random_qubo(N, 0.5, seed=10 * N + 1000)`, such as p3000.1 with the seed 31000,
+    - pN.2 and pN.3: `random_qubo(N, 0.8, seed)` with the seeds 1000 and 2000 above that,
+    - pN.4 and pN.5: `random_qubo(N, 1, seed)` with the seeds 3000 and 4000 above it.
+
+    The random numbers are those of Park and Miller, 1988, by which his program draws.
+
+    Args:
+      n: number of variables, at least 1.
+      density: the share of entries beside the diagonal that are drawn, from 0 to 1.
+      seed: 1 to 2**31 - 2.
+
+    Returns:
+      [n, n] int32, symmetric: the sum of the entries that a vector selects counts each pair twice.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Example:
+      >>> random_qubo(4, 0.5, seed=1)[0].tolist()
+      [-100, 51, 7, -91]
+    """
+    n = check_count("n", n, 1, MAX_VARIABLES)
+    percent = 100 * float(check_share("density", density))
+    state = check_count("seed", seed, 1, _PRIME - 1)
+    powers = np.array([_MULTIPLIER])
+    while len(powers) < 2 * n:
+        powers = np.concatenate([powers, powers * powers[-1] % _PRIME])
+    matrix = np.zeros((n, n), np.int32)
+    for row in range(n):
+        states = state * powers[: 2 * (n - row) - 1] % _PRIME
+        share = states / 2**31
+        value = (share * 201).astype(np.int32) - 100
+        # Behind the entry of the diagonal stands for each other one a number that tells whether it
+        # is drawn and, if so, one more: whatever stands behind one that tells so.
+        is_drawn, place = (share * 100).astype(np.float32)[1:] <= percent, np.arange(len(share) - 1)
+        last_not = np.maximum.accumulate(np.where(is_drawn, -1, place))
+        telling = np.flatnonzero((place - np.r_[-1, last_not][:-1]) % 2 == 1)[: n - row - 1]
+        (drawn,) = np.nonzero(is_drawn[telling])
+        matrix[row, row] = value[0]
+        matrix[row, row + 1 + drawn] = value[telling[drawn] + 2]
+        used = telling[-1] + 1 + is_drawn[telling[-1]] if len(telling) else 0
+        state = int(states[used])
+    return matrix + np.triu(matrix, 1).T
 
 
 def _weighted(

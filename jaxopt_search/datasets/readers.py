@@ -12,7 +12,7 @@ import pathlib
 import re
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -24,6 +24,7 @@ from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
 
 __all__ = [
+    "load_bqp",
     "load_graph",
     "load_labels",
     "load_qaplib",
@@ -35,6 +36,7 @@ __all__ = [
 
 MAX_BYTES = 256 * 2**20
 """Larger files are refused before they are read."""
+_MOST_VARIABLES = 2**14  # of a quadratic form: its matrix then takes two gigabytes
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
@@ -125,7 +127,7 @@ class Source:
             position += len(line)
 
     def numbers(
-        self, start: int, stop: int, counts: tuple[int, ...], what: str, is_matrix: bool = False
+        self, start: int, stop: int, counts: Sequence[int], what: str, is_matrix: bool = False
     ) -> np.ndarray:
         """Returns the numbers in `data[start:stop]`, where nothing else may stand.
 
@@ -627,6 +629,61 @@ def load_graph(path: str | os.PathLike) -> GraphInstance:
         edges=np.array(list(found), np.int64).reshape(-1, 2),
         weights=np.array(list(found.values()), np.int64),
     )
+
+
+def load_bqp(path: str | os.PathLike) -> list[np.ndarray]:
+    """Returns the quadratic forms in a file of Beasley's, such as `bqp2500`: to be maximized.
+
+    Beasley, "Heuristic algorithms for the unconstrained binary quadratic programming problem",
+    1998. A file has the number of problems and, for each, `N M` and M entries `I J VALUE` of a
+    symmetric matrix, each once.
+
+    Returns:
+      A list of [n, n] int64, symmetric; `js.solve_qubo(-matrix)` maximizes.
+
+    Raises:
+      InstanceFormatError: naming file and line, if it breaks its format.
+      OSError: if it cannot be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "bqp2.txt")
+      >>> _ = path.write_text("1\\n2 2\\n1 1 5\\n1 2 -3\\n")
+      >>> load_bqp(path)[0].tolist()
+      [[5, -3], [-3, 0]]
+    """
+    source = Source(path, "quadratic forms")
+    size = len(source.data)
+    numbers = source.numbers(0, size, range(1, size + 1), "quadratic forms")
+    at, found = 1, []
+
+    def check(is_right: bool, number: int, expected: str) -> None:
+        if not is_right:
+            tokens = itertools.islice(_TOKEN.finditer(source.data), number, None)
+            token = next(tokens, None)
+            shown = "the end" if token is None else show(token.group())
+            raise source.error(size if token is None else token.start(), f"{shown}, {expected}")
+
+    for _ in range(numbers[0]):
+        check(at + 1 < len(numbers), len(numbers), "expected N M")
+        n, num_entries = numbers[at : at + 2].tolist()
+        check(0 < n <= _MOST_VARIABLES, at, f"expected 1 to {_MOST_VARIABLES} variables")
+        end = at + 2 + 3 * num_entries
+        check(
+            num_entries >= 0 and end <= len(numbers),
+            len(numbers),
+            f"expected {num_entries} entries",
+        )
+        row, column, value = numbers[at + 2 : end].reshape(-1, 3).T
+        for part, shift in ((row, 0), (column, 1)):
+            (wrong,) = np.nonzero((part < 1) | (part > n))
+            check(not len(wrong), at + 2 + 3 * int(wrong[:1].sum()) + shift, f"expected 1 to {n}")
+        matrix = np.zeros((n, n), np.int64)
+        matrix[row - 1, column - 1] = matrix[column - 1, row - 1] = value
+        found.append(matrix)
+        at = end
+    check(at == len(numbers), at, "expected the end")
+    return found
 
 
 def _integers_of(

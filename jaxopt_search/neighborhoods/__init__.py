@@ -10,10 +10,11 @@ from jaxopt_search.neighborhoods.swap import DeltaSwap, Swap
 from jaxopt_search.neighborhoods.swap_table import SwapTable
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge, ThreeOpt, three_opt
 from jaxopt_search.neighborhoods.two_opt import TwoOpt, two_opt
-from jaxopt_search.neighborhoods.vectors import Assign, SwapValues
+from jaxopt_search.neighborhoods.vectors import Assign, AssignOrSwap, SwapValues
 
 __all__ = [
     "Assign",
+    "AssignOrSwap",
     "DeltaSwap",
     "DoubleBridge",
     "Flip",

@@ -15,7 +15,18 @@ from jaxopt_search.backends.random import below
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
-from jaxopt_search.types import Cost, Entries, Enumerable, Rank, Scan, Tallied, Words, null_delta
+from jaxopt_search.pytrees import pytree
+from jaxopt_search.types import (
+    Cost,
+    Entries,
+    Enumerable,
+    Neighborhood,
+    Rank,
+    Scan,
+    Tallied,
+    Words,
+    null_delta,
+)
 
 
 class Assignment(NamedTuple):
@@ -29,7 +40,7 @@ Vector: TypeAlias = Tallied | Evaluated
 """A vector with its tally or, where the problem has no hooks, its cost."""
 
 
-class VectorNeighborhood(Enumerable):
+class VectorNeighborhood(Neighborhood):
     """What neighborhoods of vectors share: moves are priced by the problem's hooks or in full.
 
     Representations are `types.Tallied` or, for problems without hooks, `Evaluated`.
@@ -37,8 +48,10 @@ class VectorNeighborhood(Enumerable):
 
     space = "vector"
     is_portable = True
-    hook: str
-    """The name of the problem's method that prices a move."""
+
+    @abc.abstractmethod
+    def price(self, problem: Any, tallied: Tallied, move: Any) -> Cost:
+        """Returns the change in cost by the problem's hooks, if the move is not null; portable."""
 
     @abc.abstractmethod
     def assignments(self, solution: Any, move: Any) -> Sequence[Assignment]:
@@ -76,7 +89,7 @@ class VectorNeighborhood(Enumerable):
         if isinstance(state, Evaluated):
             change = FullEvaluation(self).delta(problem, state, move)
         else:
-            change = getattr(problem, self.hook)(*state, *move)
+            change = self.price(problem, state, move)
         assigned = self.assignments(state.solution, move)
         is_none = assigned[0].value == load(state.solution, assigned[0].variable)
         for variable, value in assigned:
@@ -91,14 +104,15 @@ class VectorNeighborhood(Enumerable):
         return state
 
 
-class Assignments(VectorNeighborhood):
+class Assignments(VectorNeighborhood, Enumerable):
     """What neighborhoods share whose moves are an `Assignment` each.
 
     A subclass says how moves are proposed, and which ones its table has. The one that is here has
     variables as rows and values as columns.
     """
 
-    hook = "assign_delta"
+    def price(self, problem: Any, tallied: Tallied, move: Assignment) -> Cost:
+        return problem.assign_delta(*tallied, *move)
 
     def assignments(self, solution: Any, move: Assignment) -> Sequence[Assignment]:
         return (move,)
@@ -225,7 +239,7 @@ def scan_of(problem: Any, tallied: Tallied) -> Scan:
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class SwapValues(VectorNeighborhood):
+class SwapValues(VectorNeighborhood, Enumerable):
     """All n (n - 1) / 2 exchanges of the values of two variables.
 
     Moves are null where the values are equal, or where one lies outside the other's domain. A
@@ -244,7 +258,9 @@ class SwapValues(VectorNeighborhood):
     """
 
     num_words = 2
-    hook = "swap_values_delta"
+
+    def price(self, problem: Any, tallied: Tallied, move: Positions) -> Cost:
+        return problem.swap_values_delta(*tallied, *move)
 
     def assignments(self, solution: Any, move: Positions) -> Sequence[Assignment]:
         first, second = (load(solution, variable) for variable in move)
@@ -268,3 +284,73 @@ class SwapValues(VectorNeighborhood):
 
     def undone(self, problem: Any, state: Vector, move: Positions) -> Entries:
         return (move.first, move.second), (move.second, move.first)
+
+
+class AssignmentOrSwap(NamedTuple):
+    """A variable gets a value or, if `second` is another one, exchanges values with that; int32.
+
+    Attributes:
+      first: the variable.
+      value: what it gets.
+      second: the other variable; `first` for an assignment.
+    """
+
+    first: jax.Array
+    value: jax.Array
+    second: jax.Array
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AssignOrSwap(VectorNeighborhood):
+    """The moves of `Assign` and of `SwapValues` together: half of the proposals are of either kind.
+
+    Where only few values suit a variable, a proposal draws from these: an assignment from the
+    `values` of the variable, a partner for an exchange from the `variables` of its value. What is
+    drawn may be a null move.
+
+    Moves are priced by `assign_delta` and `swap_values_delta`, or else by a full evaluation. They
+    stand in no table.
+
+    Attributes:
+      values: [n, K] int32, values for each variable; None for all.
+      variables: [max_domain, L] int32, variables for each value; None for all.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> costs, loads = [[1, 2, 3], [4, 4, 4]], [[2, 2, 2], [1, 1, 1]]
+      >>> problem = js.generalized_assignment(costs, loads, [4, 9])
+      >>> search = js.simulated_annealing(js.AssignOrSwap(), 1.0)
+      >>> js.solve(problem, search, 0, num_searches=4, max_steps=100).fun
+      7
+    """
+
+    values: Any = None
+    variables: Any = None
+    num_words = 3
+
+    def price(self, problem: Any, tallied: Tallied, move: AssignmentOrSwap) -> Cost:
+        first, value, second = move
+        swapped = problem.swap_values_delta(*tallied, first, second)
+        assigned = problem.assign_delta(*tallied, first, value)
+        return jnp.where(second == first, assigned, swapped)
+
+    def assignments(self, solution: Any, move: AssignmentOrSwap) -> Sequence[Assignment]:
+        own = load(solution, move.first)
+        back = jnp.where(move.second == move.first, move.value, own)
+        return Assignment(move.first, move.value), Assignment(move.second, back)
+
+    def propose(self, problem: Any, state: Vector, words: Words) -> AssignmentOrSwap:
+        solution = state.solution
+        first = below(words[0], solution.shape[0])
+        own, is_swap = load(solution, first), below(words[1], 2) == 1
+        if self.values is None:
+            value = below(words[2], load(problem.domain_sizes, first))
+        else:
+            value = load(self.values, (first, below(words[2], self.values.shape[1])))
+        if self.variables is None:
+            second = below(words[2], solution.shape[0])
+        else:
+            second = load(self.variables, (own, below(words[2], self.variables.shape[1])))
+        value = jnp.where(is_swap, load(solution, second), value)
+        return AssignmentOrSwap(first, value, jnp.where(is_swap, second, first))

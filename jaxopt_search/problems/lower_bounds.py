@@ -58,7 +58,7 @@ def of_tours(matrix: np.ndarray, is_symmetric: bool) -> int | float:
         apart = matrix.astype(np.float64)
         np.fill_diagonal(apart, np.inf)
         bound = _assigned(apart)
-    return _safe(bound, matrix)
+    return rounded(bound, matrix)
 
 
 def of_assignments(
@@ -86,7 +86,7 @@ def of_assignments(
     least += f[np.ix_(free, fixed)] @ d[np.ix_(room, places)].T
     least += f[np.ix_(fixed, free)].T @ d[np.ix_(places, room)]
     apart = (f[np.ix_(fixed, fixed)] * d[np.ix_(places, places)]).sum().item()
-    return _safe(_assigned(least) + apart, flow, distance)
+    return rounded(_assigned(least) + apart, flow, distance)
 
 
 def _assigned(matrix: np.ndarray) -> float:
@@ -95,7 +95,7 @@ def _assigned(matrix: np.ndarray) -> float:
     return float(matrix[optimize.linear_sum_assignment(matrix)].sum())
 
 
-def _safe(bound: float, *matrices: np.ndarray) -> int | float:
+def rounded(bound: float, *matrices: np.ndarray) -> int | float:
     """Returns a bound less the rounding that it may contain; of integers, the next integer."""
     largest = math.prod(float(np.abs(matrix).sum(axis=1).max()) for matrix in matrices)
     size = max(abs(bound), largest)

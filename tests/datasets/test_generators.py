@@ -15,6 +15,7 @@ from jaxopt_search.datasets import (
     planted_tsp,
     queen_graph,
     random_graph,
+    random_qubo,
     toroidal_grid,
     uniform_qap,
     uniform_tsp,
@@ -190,3 +191,23 @@ def test_a_matrix_has_the_weights_on_both_sides():
 def test_bad_graphs_are_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize(("n", "seed"), [(1, 7), (2, 7), (40, 31000)])
+@pytest.mark.parametrize("percent", [0, 3, 50, 80, 100])
+def test_quadratic_forms_are_drawn_one_number_after_the_other(n, percent, seed):
+    """As Palubeckis' program of 2002 does: a diagonal entry, then for each other one or two."""
+    state = seed
+
+    def draw():
+        nonlocal state
+        state = state * 16807 % (2**31 - 1)
+        return state / 2**31
+
+    expected = np.zeros((n, n), int)
+    for i in range(n):
+        expected[i, i] = int(draw() * 201) - 100
+        for j in range(i + 1, n):
+            if np.float32(draw() * 100) <= percent:
+                expected[i, j] = expected[j, i] = int(draw() * 201) - 100
+    np.testing.assert_array_equal(random_qubo(n, percent / 100, seed), expected)

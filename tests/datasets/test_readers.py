@@ -13,6 +13,7 @@ from jaxopt_search.datasets import (
     QAPInstance,
     TSPInstance,
     distances,
+    load_bqp,
     load_graph,
     load_qaplib,
     load_qaplib_solution,
@@ -474,3 +475,31 @@ def test_bad_graphs_are_refused(content, message, tmp_path):
     (tmp_path / "x.col").write_text(content)
     with pytest.raises(InstanceFormatError, match=re.escape(f"x.col:{message}")):
         load_graph(tmp_path / "x.col")
+
+
+def test_quadratic_forms_are_read_in_order(tmp_path):
+    """However the numbers are broken into lines; entries below the diagonal, too."""
+    path = tmp_path / "bqp.txt"
+    path.write_text("2\n3 2\n1 1 5\n3 2 -7\n 1 1 1\n1 -4\n")
+    first, second = load_bqp(path)
+    assert first.tolist() == [[5, 0, 0], [0, 0, -7], [0, -7, 0]] and second.tolist() == [[-4]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\n3 2\n1 1 5\n", ":4: the end, expected 2 entries"),
+        ("1\n3 1\n1\n4 5\n", ":4: '4', expected 1 to 3"),
+        ("1\n3 1\n0 1 5\n", ":3: '0', expected 1 to 3"),
+        ("1\n0 1\n", ":2: '0', expected 1 to"),
+        ("2\n1 0\n", "the end, expected N M"),
+        ("1\n1 0\n9\n", ":3: '9', expected the end"),
+        ("1\n1 0.5\n", ":2: '0.5' among"),
+    ],
+)
+def test_bad_quadratic_forms_are_refused(content, message, tmp_path):
+    """With the line."""
+    path = tmp_path / "bqp.txt"
+    path.write_text(content)
+    with pytest.raises(InstanceFormatError, match=re.escape(message)):
+        load_bqp(path)

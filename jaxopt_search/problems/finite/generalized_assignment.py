@@ -18,12 +18,15 @@ from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, real_array
 from jaxopt_search.interrupts import refuse_orphans
-from jaxopt_search.problems import matrix_input
+from jaxopt_search.problems import lower_bounds, matrix_input
 from jaxopt_search.problems.bounds import MAX_FLOAT32, largest_of
 from jaxopt_search.problems.finite.vector import FiniteProblem, check_vector
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
+
+_STEPS, _FIRST_STEP, _SHRINK = 300, 0.3, 0.98
+"""Of the subgradient method; the first in units of the mean range of costs by the mean load."""
 
 
 class Slacks(NamedTuple):
@@ -64,7 +67,7 @@ class GeneralizedAssignment(FiniteProblem):
       loads: [n, m] int32, at least 0.
       capacities: [m] int32.
       fixed_penalty: [] int32 or float32, so high that all feasible solutions cost less than others.
-      penalty: [] of this dtype, more than one job can save with another agent.
+      penalty: [] of this dtype, more than two jobs can save with other agents, twice over.
       domain_sizes: [n] int32, m for each job.
       n: the number of jobs.
       num_agents: m.
@@ -152,6 +155,39 @@ class GeneralizedAssignment(FiniteProblem):
             delta=delta,
         )
 
+    def on_host(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns costs and loads, [m, n], and capacities, [m], as on the device."""
+        costs, loads, capacities = map(np.asarray, (self.costs, self.loads, self.capacities))
+        return costs.T, loads.T, capacities
+
+    def prices(self) -> tuple[np.ndarray, float]:
+        """Returns what a unit of each capacity is worth, [m] float64, and a bound on all costs.
+
+        They are Lagrange multipliers, by the subgradient method on the host (Fisher, "The
+        Lagrangian relaxation method for solving integer programming problems", 1981); O(n m) for
+        each of 300 steps. The bound, to be rounded yet, is close to that of the linear program.
+        """
+        costs, loads, capacities = (part.astype(np.float64) for part in self.on_host())
+        job, multipliers = np.arange(self.n), np.zeros(self.num_agents)
+        best, bound = multipliers, -np.inf
+        step = _FIRST_STEP * np.ptp(costs, axis=0).mean() / max(loads.mean(), 1e-9)
+        for _ in range(_STEPS):
+            priced = costs + multipliers[:, None] * loads
+            agent = priced.argmin(axis=0)
+            found = priced[agent, job].sum() - multipliers @ capacities
+            if found > bound:
+                best, bound = multipliers, found
+            used = np.bincount(agent, loads[agent, job], self.num_agents)
+            slope = used - capacities
+            length = np.linalg.norm(slope) or 1.0
+            multipliers = np.maximum(multipliers + step * slope / length, 0)
+            step *= _SHRINK
+        return best, float(bound)
+
+    def lower_bound(self) -> int | float | None:
+        """Returns a cost that no assignment within the capacities is below: see `prices`."""
+        return lower_bounds.rounded(self.prices()[1], self.on_host()[0])
+
     def _of_job(self, tally: Slacks, job: jax.Array, own: jax.Array) -> _Shift:
         """Returns the change if a job leaves its agent."""
         slack = load(tally.slack, own)
@@ -238,7 +274,7 @@ def generalized_assignment(
     spread = max((costs.max(axis=0) - costs.min(axis=0)).max().item(), 0)
     # Float costs may be off by rounding: then what separates them is more than rounding.
     fixed = high - low if is_exact else 2 * (high - low) + (abs(high) + abs(low)) * 2.0**-10
-    penalty = spread + 1 if is_exact else 2 * spread + (fixed + abs(high)) * 2.0**-20 or 1.0
+    penalty = 5 * spread + 1 if is_exact else 5 * spread + (fixed + abs(high)) * 2.0**-20 or 1.0
     overload = int(loads.max(axis=0).sum())
     most = max(-low, high + fixed + penalty * overload)
     change = high - low + fixed + penalty * overload

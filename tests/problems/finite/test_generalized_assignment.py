@@ -71,7 +71,7 @@ def test_a_move_that_reduces_the_overload_pays():
 def test_bounds_are_proven():
     """Exact up to int32, and refused beyond, where floats serve."""
     loads, capacities = [[1, 0], [0, 1]], [0, 1]
-    most = MAX_INT32 // 4 - 1
+    most = MAX_INT32 // 12 - 1
     problem = js.generalized_assignment([[most, 0], [0, 0]], loads, capacities)
     x = solutions(2, 2)
     assert costs_of(problem, x).tolist() == [problem.host.cost(one) for one in x]
@@ -118,3 +118,16 @@ def test_where_nothing_is_feasible_the_run_is_no_success():
     search = js.hill_climbing(js.Assign())
     result = js.solve(problem, search, 0, num_searches=2, max_steps=50, target=10**6)
     assert (result.fun, result.feasible, result.success) == (np.inf, False, False)
+
+
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_no_feasible_solution_costs_less_than_the_bound(kind):
+    """Of random instances, and close to it; where nothing can be feasible, it is still a number."""
+    for seed in range(8):
+        given = instance(kind, seed, jobs=6)
+        best = min(
+            (total for total, over in (in_full(given, x) for x in solutions(jobs=6)) if not over),
+            default=np.inf,
+        )
+        bound = js.generalized_assignment(*given).lower_bound()
+        assert bound is not None and bound <= best and (best == np.inf or bound > best - 60)

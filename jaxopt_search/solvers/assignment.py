@@ -1,0 +1,194 @@
+"""One call from costs, sizes and capacities to who does what: `solve_assignment`."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxopt_search.backends import floats, random
+from jaxopt_search.checks import float32
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.options import resolve
+from jaxopt_search.driver.run import execute
+from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
+from jaxopt_search.neighborhoods import AssignOrSwap
+from jaxopt_search.problems.finite.generalized_assignment import (
+    GeneralizedAssignment,
+    generalized_assignment,
+)
+from jaxopt_search.problems.matrix_input import on_device
+from jaxopt_search.pytrees import pytree
+from jaxopt_search.results import Result
+from jaxopt_search.searches.acceptance import Scheduled, Trial
+from jaxopt_search.searches.annealing import LocalSearch, local_search
+from jaxopt_search.solvers.anneal import Pace, Recipe, chosen, cooling, plan_annealing
+from jaxopt_search.types import Cost
+
+# Temperatures are in units of a job's mean load times what a unit of load is worth.
+_ON_CPU = Recipe(hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16)
+_ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, check_every=1000)
+_OPTIONS = {
+    "max_steps": None,
+    "devices": "all",
+    "checkpoint": None,
+    "checkpoint_every": checkpoints.DEFAULT_SECONDS,
+    "resume": None,
+    "show_progress": False,
+}
+_AGENTS = 5  # that a job is offered to
+_LEAST_PRICE = 1.05  # of what a unit of capacity is worth
+_RISE = 2.0**-9  # of the price, for each move priced per job while an agent is overloaded
+_FALL = 128  # times as fast while none is, so that this is about 1 % of the time
+
+
+@host_driver
+def solve_assignment(
+    costs: Any,
+    sizes: Any = None,
+    capacities: Any = None,
+    key: Any = 0,
+    *,
+    max_seconds: float | None = None,
+    target: float | None = None,
+    num_searches: int | None = None,
+    moves_per_search: int | None = None,
+    initial: Any = None,
+    **options: Any,
+) -> Result:
+    """Returns which agent does each job, within capacities, at a low cost: generalized assignment.
+
+    Annealing by `AssignOrSwap`, at first of overloaded agents: a unit of overload has a price,
+    which rises in each search while an agent is overloaded and falls while none is, as in Yagiura,
+    Ibaraki, Glover, "An ejection chain approach for the generalized assignment problem", 2004. What
+    capacity is worth, by Lagrange multipliers on the host, tells the least price, the temperatures,
+    and the agents to which a job is offered.
+
+    Args:
+      costs: [m, n] real numbers, of each agent (row) with each job (column); or a problem that
+        `generalized_assignment` returns, and nothing else. To maximize profits, negate them.
+      sizes: [m, n] integers from 0 on, how much of each agent's capacity each job takes; or [n],
+        the same of all.
+      capacities: [m] integers from 0 on.
+      key: an integer seed or a `jax.random.key`.
+      max_seconds: seconds of search, as in `solve`; 10 if no limit is given.
+      target: end once a cost is at most this.
+      num_searches: searches side by side; None for a number that suits the devices.
+      moves_per_search: moves priced per search and step; likewise.
+      initial: start solutions, as in `solve`.
+      options: `max_steps`, `devices`, by default all, `callback`, `checkpoint`, `checkpoint_every`,
+        `resume`, `history_size` and `show_progress`, as in `anneal`.
+
+    Returns:
+      A `Result`; `x` is [n] int32, the agent of each job. If no search has found an assignment
+      within all capacities, `feasible` is False and `fun` is infinite.
+
+    Raises:
+      ValueError, TypeError: as `generalized_assignment` and `solve`.
+
+    Example:
+      >>> result = solve_assignment([[1, 2, 3], [4, 4, 4]], [2, 1, 1], [3, 9], max_steps=100)
+      >>> result.x.tolist(), result.fun, result.feasible
+      ([0, 1, 1], 9, True)
+    """
+    refuse_tracers(key, costs, sizes, capacities, caller="solve_assignment")
+    problem = costs
+    if not isinstance(costs, GeneralizedAssignment):
+        if np.ndim(sizes) == 1:
+            sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
+        problem = generalized_assignment(costs, sizes, capacities)
+    run_options = resolve(**_OPTIONS | options, max_seconds=max_seconds)
+    with run_options.team.same_call():
+        recipe = _ON_CPU if is_cpu(run_options.devices[0]) else _ON_GPU
+        recipe = chosen(recipe, num_searches, moves_per_search, run_options.devices)
+        parts = _ingredients(problem, recipe)
+        given = {"initial": initial, "target": target}
+        run = plan_annealing(problem, recipe, parts, run_options, key, **given)
+    return execute(run)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Priced(Scheduled):
+    """Metropolis by the costs of jobs and a price for overload, which each search adapts.
+
+    The problem's own penalty says how a change in cost splits into these; that whoever overloads
+    nobody costs less only tells which solutions are the best.
+
+    Attributes:
+      fixed, penalty, max_feasible: as of the problem.
+      least: [] float32, the least price of a unit of overload.
+      dearer, cheaper: [] float32, by what the price is multiplied in a step.
+    """
+
+    fixed: jax.Array
+    penalty: jax.Array
+    max_feasible: jax.Array
+    least: jax.Array
+    dearer: jax.Array
+    cheaper: jax.Array
+    num_words = 1
+
+    def start(self, cost: Cost) -> jax.Array:
+        return self.least
+
+    def passes(self, trial: Trial) -> jax.Array:
+        before, after = (
+            jnp.where(cost > self.max_feasible, self.fixed, jnp.zeros_like(self.fixed))
+            for cost in (trial.cost, trial.cost + trial.delta)
+        )
+        change = trial.delta - (after - before)
+        # The costs of two jobs change by less than half the penalty: no rounding matters.
+        share = change.astype(jnp.float32) / self.penalty.astype(jnp.float32)
+        units = jnp.floor(share + 0.5)
+        cost = change - floats.product(self.penalty, units.astype(change.dtype))
+        energy = cost.astype(jnp.float32) + floats.product(trial.history, units)
+        return energy <= trial.control * random.exponential(trial.words[0])
+
+    def after(self, history: jax.Array, cost: Cost) -> jax.Array:
+        factor = jnp.where(cost > self.max_feasible, self.dearer, self.cheaper)
+        most = self.penalty.astype(jnp.float32)  # where nothing fits, it must stay finite
+        return jnp.maximum(jnp.minimum(history * factor, most), self.least)
+
+
+class _Ingredients(NamedTuple):
+    """What `plan_annealing` asks for."""
+
+    neighborhood: AssignOrSwap
+    rule: _Priced
+    temperatures: tuple[float, float]
+    exchange: None = None
+
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, None]:
+        """Returns the search of a recipe, at a pace."""
+        rule = dataclasses.replace(self.rule, schedule=cooling(*self.temperatures, pace))
+        moves = recipe.moves_per_search
+        return local_search(self.neighborhood, rule, moves_per_search=moves, choose="first"), None
+
+
+def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients:
+    prices, (costs, loads, _) = problem.prices()[0], problem.on_host()
+    (m, n), load = costs.shape, max(float(loads.mean()), 1e-9)
+    price = prices.mean() or (costs.max() - costs.min()) / (100 * load) or 1.0
+    dear = costs + prices[:, None] * loads
+    dear -= dear.min(axis=0)
+    few = min(m, _AGENTS)
+    lists = (
+        np.argsort(dear.T, axis=1, kind="stable")[:, :few],
+        np.argsort(dear, axis=1, kind="stable")[:, : -(-n * few // m)],
+    )
+    dtype, rise = problem.penalty.dtype, _RISE * recipe.moves_per_search / n
+    rule = _Priced(
+        schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
+        fixed=problem.fixed_penalty,
+        penalty=problem.penalty,
+        max_feasible=on_device(problem.host.max_feasible, dtype),
+        least=float32(_LEAST_PRICE * price),
+        dearer=float32(1 + rise),
+        cheaper=float32(max(1 - _FALL * rise, 0.5)),
+    )
+    values, variables = (on_device(part, jnp.int32) for part in lists)
+    neighborhood = AssignOrSwap(values=values, variables=variables)
+    temperatures = recipe.hottest * price * load, recipe.coldest * price * load
+    return _Ingredients(neighborhood, rule, temperatures)

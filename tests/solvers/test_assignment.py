@@ -1,0 +1,62 @@
+"""solve_assignment: known optima, and what it says where nothing fits."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+
+QUICK = {"num_searches": 4, "devices": 1}
+
+
+def planted(agents, jobs, kind, seed=0):
+    """Returns costs, loads, capacities that one assignment fills, and its cost, which is optimal.
+
+    Loads are worth 3 to 5 at each agent: whoever pays this for their capacity has the cheapest
+    jobs.
+    """
+    rng = np.random.default_rng(seed)
+    loads, worth = rng.integers(5, 30, (agents, jobs)), rng.integers(3, 6, agents)
+    best, job = rng.integers(0, agents, jobs), np.arange(jobs)
+    extra = rng.integers(1, 40, loads.shape)
+    extra[best, job] = 0
+    costs = 200 - worth[:, None] * loads + extra
+    capacities = np.bincount(best, loads[best, job], agents).astype(int)
+    if kind == "float":
+        costs = costs * 0.37
+    return costs, loads, capacities, costs[best, job].sum()
+
+
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_a_planted_optimum_is_found_and_bounded(kind):
+    """From random starts that overload agents, though only few assignments fit."""
+    costs, loads, capacities, optimum = planted(4, 20, kind)
+    result = js.solve_assignment(costs, loads, capacities, max_steps=20_000, **QUICK)
+    used = np.bincount(result.x, loads[result.x, np.arange(20)], 4)
+    assert result.feasible and (used <= capacities).all()
+    assert result.fun == pytest.approx(optimum, rel=1e-6)
+    assert 0.97 * optimum < result.bound <= optimum
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sizes_may_be_the_same_for_all_agents(seed):
+    """The optimum of all assignments, where few fit."""
+    rng = np.random.default_rng(seed)
+    costs, sizes = rng.integers(0, 50, (3, 7)), rng.integers(3, 12, 7)
+    capacities = np.full(3, sizes.sum() // 3 + 2)
+    fitting = [
+        costs[list(x), np.arange(7)].sum()
+        for x in itertools.product(range(3), repeat=7)
+        if (np.bincount(x, sizes, 3) <= capacities).all()
+    ]
+    result = js.solve_assignment(costs, sizes, capacities, max_steps=20_000, **QUICK)
+    assert (result.fun, result.feasible) == (min(fitting), True)
+    assert result.bound <= min(fitting)
+
+
+def test_where_nothing_fits_it_says_so():
+    result = js.solve_assignment([[1, 2], [2, 1]], [3, 3], [2, 9], max_steps=2000, **QUICK)
+    assert result.feasible and result.x.tolist() == [1, 1]
+    result = js.solve_assignment([[1, 2], [2, 1]], [3, 3], [2, 5], max_steps=2000, **QUICK)
+    assert (result.fun, result.feasible, result.success) == (np.inf, False, False)
