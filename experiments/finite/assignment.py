@@ -15,7 +15,7 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -28,7 +28,7 @@ from experiments.finite.timed_runs import by_group, with_machines
 from jaxopt_search.engine.devices import find_devices
 
 OURS, CP_SAT = WAYS = "ours", "cp-sat"
-SIZES = "100x10", "200x20", "400x40"
+KINDS, SIZES = ("C", "D", "E"), ("100x10", "200x20", "400x40")
 
 
 def instance(kind: str, n: int, m: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,36 +46,32 @@ def instance(kind: str, n: int, m: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 
 def jobs_of(args: argparse.Namespace) -> list[Job]:
-    """Returns the runs that flags ask for."""
-    jobs = []
-    runs = itertools.product(args.kinds, args.sizes, args.ways, range(args.seeds))
-    for kind, size, way, seed in runs:
-        if kind not in "CDE" or way not in WAYS:
-            raise ValueError(
-                f"{kind!r}, {way!r}: expected kinds C, D, E and ways {', '.join(WAYS)}"
-            )
-        n, m = map(int, size.split("x"))
-        name = f"{kind}-{size}-s{seed}"
-        settings = {"kind": kind, "size": size, "way": way, "seconds": args.seconds}
+    """Returns the runs that flags ask for: a job for each type, size and way."""
+    kinds = itertools.product(args.kinds, args.sizes, args.ways)
+    return [_job(args, *one) for one in kinds]
 
-        def make(kind=kind, n=n, m=m, seed=seed, way=way, name=name, settings=settings):
+
+def _job(args: argparse.Namespace, kind: str, size: str, way: str) -> Job:
+    n, m = map(int, size.split("x"))
+    settings = {"kind": kind, "size": size, "way": way, "seconds": args.seconds}
+    name, run = f"{kind}-{size}", _ours if way == OURS else _cp_sat
+
+    def make(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for seed in seeds:
             given = instance(kind, n, m, seed)
-            run = _ours if way == OURS else _cp_sat
-            found = run(*given, seed, args.seconds, args.devices)
-            bound = js.generalized_assignment(*given).lower_bound()
             known = {"experiment": "assignment", "instance": name, "seed": seed}
-            return known | {"settings": settings, "bound": bound, **found}
+            known |= {"settings": settings}
+            known |= {"bound": js.generalized_assignment(*given).lower_bound()}
+            yield known | run(*given, seed, args.seconds, args.devices)
 
-        jobs.append(Job(settings, name, seed, f"{name} {way}", make))
-    return jobs
+    return Job(settings, name, range(args.seeds), f"{name} {way}", make)
 
 
 def _ours(
     costs: Any, loads: Any, capacities: Any, seed: int, seconds: float, devices: Any
 ) -> dict[str, Any]:
-    result = js.solve_assignment(
-        costs, loads, capacities, seed, max_seconds=seconds, devices=devices
-    )
+    limits = {"max_seconds": seconds, "devices": devices}
+    result = js.solve_assignment(costs, loads, capacities, seed, **limits)
     common.unless_interrupted(result)
     return {
         "cost": result.fun if result.feasible else None,
@@ -116,42 +112,30 @@ def _cp_sat(
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns a line per type, size and way: mean cost and mean gap to the Lagrangian bound."""
     rows = []
-    for (kind, size, way, seconds), group in by_group(
-        records, "kind", "size", "way", "seconds"
-    ).items():
+    groups = by_group(records, "kind", "size", "way", "seconds")
+    for (kind, size, way, seconds), group in groups.items():
         found = [record for record in group if record["cost"] is not None]
-        mean = gap = "-"
+        row = [f"{kind} {size}", way, f"{seconds:g}", "-", "-", f"{len(found)}/{len(group)}"]
         if found:
-            mean = f"{statistics.mean(record['cost'] for record in found):.1f}"
-            gap = f"{statistics.mean(one['cost'] / one['bound'] - 1 for one in found):.3%}"
-        rows.append(
-            [f"{kind} {size}", way, f"{seconds:g}", mean, gap, f"{len(found)}/{len(group)}"]
-        )
+            row[3] = f"{statistics.mean(record['cost'] for record in found):.1f}"
+            row[4] = f"{statistics.mean(one['cost'] / one['bound'] - 1 for one in found):.3%}"
+        rows.append(row)
     header = "jobs x agents | way | s | mean cost | above the bound | feasible"
     return with_machines(records, common.table(header, rows, markdown=markdown))
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the flags of this script."""
-    flags = argparse.ArgumentParser(
-        prog="experiments.finite.assignment", description="Generalized assignment and CP-SAT."
-    )
-    add = flags.add_argument
-    add("--kinds", type=flag_types.words, default=["C", "D", "E"], help="some of C,D,E")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script and returns its exit status."""
+    flags = common.parser("finite.assignment", __doc__, "assignment")
+    add, some_of = flags.add_argument, flag_types.some_of
+    add("--kinds", type=some_of(*KINDS), default=list(KINDS), help="some of C,D,E")
     add("--sizes", type=flag_types.words, default=list(SIZES), help="jobs x agents")
-    add("--ways", type=flag_types.words, default=[OURS], help=", ".join(WAYS))
+    add("--ways", type=some_of(*WAYS), default=[OURS], help=", ".join(WAYS))
     add("--seeds", type=flag_types.positive, default=1, help="instances of each")
     add("--seconds", type=flag_types.limit, default=5.0, help="of each run")
     add("--devices", type=flag_types.devices, default="all")
-    common.add_record_arguments(flags, "assignment")
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status."""
-    return common.run_script(
-        parser(), arguments, jobs_of, lambda records, args: table(records, markdown=args.markdown)
-    )
+    show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
+    return common.run_script(flags, arguments, jobs_of, show)
 
 
 if __name__ == "__main__":

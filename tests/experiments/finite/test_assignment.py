@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from experiments import common
 from experiments.finite import assignment
 
 
@@ -25,9 +24,8 @@ def test_instances_keep_the_rules(kind):
         assert (np.abs(costs + 5 - 1000 / loads) <= 6).all()
 
 
-def test_a_small_run(monkeypatch, tmp_path, capsys):
+def test_a_small_run(tmp_path, capsys):
     """Its record and its table."""
-    monkeypatch.setattr(common, "use_cpu_cores", lambda: None)
     out = tmp_path / "runs.jsonl"
     flags = ["--kinds", "D", "--sizes", "12x3", "--seconds", "0.2", "--out", str(out)]
     assert assignment.main(flags) == 0
