@@ -169,10 +169,7 @@ CASES = [
     Case("tabu cut", solved(sparse_cut(40), js.tabu_search(js.Assign()))),
     Case("assign", solved(agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
     Case("swap values", solved(graph, annealing(js.SwapValues(), 0.5))),
-    Case(
-        "assign or swap",
-        solved(lambda: agents_and_jobs(3, 7), annealing(few_agents_and_jobs(), 9.0)),
-    ),
+    Case("assign or swap", solved(agents_and_jobs(3, 7), annealing(few_agents_and_jobs(), 9.0))),
     Case("guided", solved(graph, annealing(js.Guided(js.successors.ConflictsOnly()), 0.5))),
     Case("min-conflicts", solved(js.nqueens(9), js.min_conflicts(js.QueenSwap(), 0.1))),
     Case("islands", solved(plan, islands(), exchange=ring, **few), IN_KERNEL, (4,)),
