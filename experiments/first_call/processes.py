@@ -15,6 +15,7 @@ from experiments.first_call.cases import Arrays
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _WORKER = pathlib.Path(__file__).with_name("worker.py")
+_GIVEN = dict(os.environ)  # before this process is told to show a device for each core
 _OF_CACHES = ("JAX_COMPILATION_CACHE", "JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
 
 
@@ -61,6 +62,6 @@ def surroundings(cache: pathlib.Path) -> dict[str, str]:
     Args:
       cache: folder of the cache of CUDA's compiler; an empty one for none.
     """
-    found = {name: text for name, text in os.environ.items() if not name.startswith(_OF_CACHES)}
-    paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
+    found = {name: text for name, text in _GIVEN.items() if not name.startswith(_OF_CACHES)}
+    paths = filter(None, [str(_ROOT), _GIVEN.get("PYTHONPATH")])
     return found | {"PYTHONPATH": os.pathsep.join(paths), "CUDA_CACHE_PATH": str(cache / "cuda")}
