@@ -77,8 +77,10 @@ class _ByDelta(LocalHeuristic):
         weight = jnp.uint32(self.max_weight) >> jnp.minimum(more, jnp.uint32(_MOST_HALVINGS))
         return jnp.where(rating.is_allowed, weight, jnp.uint32(0))
 
-    def assign(self, problem: Any, *where_and_what: Any) -> Tallied:
-        return vector.assigned(problem, *where_and_what)
+    def assign(
+        self, problem: Any, state: Tallied, variable: jax.Array, value: jax.Array, where: jax.Array
+    ) -> Tallied:
+        return vector.assigned(problem, state, variable, value, where)
 
 
 @jax.tree_util.register_static
