@@ -361,7 +361,7 @@ def round_at(first: float, limit: float, now: float) -> tuple[float, float]:
       first: 0 for a single round.
     """
     begin, end = 0, first or limit
-    while end <= now and 2 * end <= limit:
+    while 0 < end <= now and 2 * end <= limit:
         begin, end = end, _ROUNDS_GROW * end
     return begin, end if 2 * end <= limit else limit
 

@@ -240,3 +240,4 @@ def test_rounds_of_a_run_of_steps():
     again = StepCount(RECOMBINED._replace(first_round=50), 10, 7000)
     again.note(6000, 0.0)  # as a run that is resumed begins
     assert again.pace == count.pace and count.pace.done == 1
+    assert StepCount(RECOMBINED._replace(first_round=50), 10, 0).steps_left(0) is None
