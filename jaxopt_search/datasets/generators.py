@@ -406,7 +406,7 @@ def random_qubo(n: int, density: float, seed: int) -> np.ndarray:
       seed: 1 to 2**31 - 2.
 
     Returns:
-      [n, n] int32, symmetric: the sum of the entries that a vector selects counts each pair twice.
+      [n, n] int32, symmetric, so that the sum which a vector selects counts each pair twice.
 
     Raises:
       ValueError: an argument is out of range.
