@@ -90,7 +90,7 @@ def solve_assignment(
     Example:
       >>> result = solve_assignment([[1, 2, 3], [4, 4, 4]], [2, 1, 1], [3, 9], max_steps=100)
       >>> result.x.tolist(), result.fun, result.feasible
-      ([0, 1, 1], 9, True)
+      ([0, 0, 1], 7, True)
     """
     refuse_tracers(key, costs, sizes, capacities, caller="solve_assignment")
     problem = costs
