@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from experiments.first_call.cases import Arrays
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _WORKER = pathlib.Path(__file__).with_name("worker.py")
-_GIVEN = dict(os.environ)  # before this process is told to show a device for each core
+_DEVICE_OF_EACH_CORE = re.compile("--xla_force_host_platform_device_count=[0-9]+")
 _OF_CACHES = ("JAX_COMPILATION_CACHE", "JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
 
 
@@ -57,11 +58,12 @@ def answer(
 
 
 def surroundings(cache: pathlib.Path) -> dict[str, str]:
-    """Returns the environment variables of a process: ours, but for caches.
+    """Returns the environment variables of a process: ours, but for caches, and one CPU device.
 
     Args:
       cache: folder of the cache of CUDA's compiler; an empty one for none.
     """
-    found = {name: text for name, text in _GIVEN.items() if not name.startswith(_OF_CACHES)}
-    paths = filter(None, [str(_ROOT), _GIVEN.get("PYTHONPATH")])
+    found = {name: text for name, text in os.environ.items() if not name.startswith(_OF_CACHES)}
+    paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
+    found["XLA_FLAGS"] = _DEVICE_OF_EACH_CORE.sub("", found.get("XLA_FLAGS", "")).strip()
     return found | {"PYTHONPATH": os.pathsep.join(paths), "CUDA_CACHE_PATH": str(cache / "cuda")}
