@@ -59,6 +59,7 @@ def test_chunks_and_progress_change_nothing(capsys):
     run = jax.jit(lambda key, problem: js.run(key, problem, SEARCH, **options))
     jitted = run(jax.random.key(3), problem)
     chex.assert_trees_all_equal(whole.state.searches, jitted.searches)
+    chex.assert_trees_all_equal(whole.state.info, jitted.info)  # summed up over exchanges
 
 
 def test_searches_do_not_depend_on_how_many_there_are():
