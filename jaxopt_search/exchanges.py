@@ -142,6 +142,11 @@ class Recombine(Exchange):
         """What the crossover is for."""
         return self.crossover.space
 
+    @property
+    def takes_long_to_compile(self) -> bool:
+        """Whether the crossover does."""
+        return self.crossover.takes_long_to_compile
+
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))

@@ -570,6 +570,9 @@ class Crossover(abc.ABC):
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
 
+    takes_long_to_compile: bool = False
+    """Whether `solve` makes its exchanges by a program of their own, compiled beside the steps."""
+
     @abc.abstractmethod
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
         """Returns the solution from which the search with the best `own` continues.
@@ -597,6 +600,9 @@ class Exchange(abc.ABC):
     """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
+
+    takes_long_to_compile: bool = False
+    """Whether `solve` makes it by a program of its own, which is compiled beside the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.

@@ -41,8 +41,10 @@ def test_float_runs_are_the_same_on_any_number_of_devices():
     np.testing.assert_array_equal(one.solutions, four.solutions)
 
 
-def test_chunks_and_progress_change_nothing(capsys):
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_chunks_and_progress_change_nothing(is_apart, capsys, monkeypatch):
     """Nor does the host: `run` inside jit takes the same path; with a target, the same end."""
+    monkeypatch.setattr(type(EXCHANGE.crossover), "takes_long_to_compile", is_apart)
     problem = matrix_tsp(14)
     for target in (4000, -1):
         whole = solve(problem, target=target, chunk_steps=500)

@@ -48,6 +48,7 @@ class EdgeAssembly(Crossover):
     """
 
     candidates: jax.Array
+    takes_long_to_compile = True
 
     def child(
         self, key: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array

@@ -19,6 +19,7 @@ import numpy as np
 
 from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
+from jaxopt_search.datasets.generators import MAX_VARIABLES
 from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
@@ -36,7 +37,6 @@ __all__ = [
 
 MAX_BYTES = 256 * 2**20
 """Larger files are refused before they are read."""
-_MOST_VARIABLES = 2**14  # of a quadratic form: its matrix then takes two gigabytes
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
@@ -632,7 +632,7 @@ def load_graph(path: str | os.PathLike) -> GraphInstance:
 
 
 def load_bqp(path: str | os.PathLike) -> list[np.ndarray]:
-    """Returns the quadratic forms in a file of Beasley's, such as `bqp2500`: to be maximized.
+    """Returns the matrices of QUBOs in a file of Beasley's, such as `bqp2500`: to be maximized.
 
     Beasley, "Heuristic algorithms for the unconstrained binary quadratic programming problem",
     1998. A file has the number of problems and, for each, `N M` and M entries `I J VALUE` of a
@@ -667,17 +667,16 @@ def load_bqp(path: str | os.PathLike) -> list[np.ndarray]:
     for _ in range(numbers[0]):
         check(at + 1 < len(numbers), len(numbers), "expected N M")
         n, num_entries = numbers[at : at + 2].tolist()
-        check(0 < n <= _MOST_VARIABLES, at, f"expected 1 to {_MOST_VARIABLES} variables")
+        check(0 < n <= MAX_VARIABLES, at, f"expected 1 to {MAX_VARIABLES} variables")
         end = at + 2 + 3 * num_entries
-        check(
-            num_entries >= 0 and end <= len(numbers),
-            len(numbers),
-            f"expected {num_entries} entries",
-        )
+        is_whole = num_entries >= 0 and end <= len(numbers)
+        check(is_whole, len(numbers), f"expected {num_entries} entries")
         row, column, value = numbers[at + 2 : end].reshape(-1, 3).T
         for part, shift in ((row, 0), (column, 1)):
             (wrong,) = np.nonzero((part < 1) | (part > n))
             check(not len(wrong), at + 2 + 3 * int(wrong[:1].sum()) + shift, f"expected 1 to {n}")
+        pairs = np.minimum(row, column) * (n + 1) + np.maximum(row, column)
+        check(len(np.unique(pairs)) == num_entries, at + 2, "expected each entry once")
         matrix = np.zeros((n, n), np.int64)
         matrix[row - 1, column - 1] = matrix[column - 1, row - 1] = value
         found.append(matrix)

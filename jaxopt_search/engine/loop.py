@@ -335,7 +335,7 @@ def exchange_apart(
 ) -> RunState:
     """Like `exchange_now`, unless the run has ended, as a program of its own.
 
-    Recombining solutions takes as long to compile as the steps do. By itself it compiles at the
+    Recombining solutions may take as long to compile as the steps do. By itself it compiles at the
     same time, and serves all ways to run them.
     """
 

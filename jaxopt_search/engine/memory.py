@@ -87,7 +87,8 @@ def estimate(
     each = math.ceil(own * everyone)
     read_out = math.ceil(own * num_searches * (num_bytes(contracts.solution_shape(parts[0])) + 4))
     moments = {"start": (everyone, 0), "look": (states_at_a_look * each, read_out)}
-    if any(rule is not None and rule.combine is not None for rule in parts[2:]):
+    may_combine = any(rule is not None and rule.combine is not None for rule in parts[2:])
+    if may_combine if programs is None else "exchange" in programs:
         moments |= {"steps": (3 * each, 0), "exchange": (3 * each, 0)}  # one is the chunk's first
     else:
         moments["steps"] = 2 * each, 0

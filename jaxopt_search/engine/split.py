@@ -25,6 +25,7 @@ from jaxopt_search.engine.compile import Jitted, Program
 from jaxopt_search.engine.devices import AXIS, Team, split_leaf
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState
+from jaxopt_search.types import Exchange
 
 Tree = TypeVar("Tree")
 
@@ -117,9 +118,9 @@ class DeviceSplit:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
-        own, rule = (problem, search), rules.exchange
+        own, rule = (problem, search), _apart(rules.exchange, implementation)
         steps = self._steps(implementation, *own, state, rules).ready()
-        if rule is None or rule.combine is None:
+        if rule is None:
             return steps(*own, state, np.int32(num_steps), rules)
         exchange = self._exchange(rule, *own, state)
         if not num_steps and self.compiles_ahead:
@@ -155,11 +156,11 @@ class DeviceSplit:
         """Returns the program of `advance`, for a state or its shapes."""
         axes, own = (None, None, AXES, None, None), (problem, search, state, np.int32(0), rules)
         static = {"implementation": implementation, "axis_name": self._axis_name}
-        exchanges = rules.exchange is None or rules.exchange.combine is None
+        exchanges = _apart(rules.exchange, implementation) is None
         return self.program(loop.advance_by, axes, AXES, *own, **static, exchanges=exchanges)
 
     def _exchange(self, *own: Any) -> Program:
-        """Returns the program of an exchange that combines solutions, for a state or its shapes."""
+        """Returns the program of an exchange by itself, for a state or its shapes."""
         axes = (None, None, None, AXES), AXES
         return self.program(loop.exchange_apart, *axes, *own, axis_name=self._axis_name)
 
@@ -185,7 +186,7 @@ class DeviceSplit:
         """
         own = problem, search, self.shapes(shape, problem, search)
         programs = {"steps": self._steps(implementation, *own, rules)}
-        if (rule := rules.exchange) is not None and rule.combine is not None:
+        if (rule := _apart(rules.exchange, implementation)) is not None:
             exchanges = {"exchange": self._exchange(rule, *own)}
             # XLA does not compile kernels: then the exchange takes longer.
             programs = exchanges | programs if implementation == "cuda" else programs | exchanges
@@ -227,6 +228,18 @@ class DeviceSplit:
 
         whole = _map_searches(joined, state)
         return jax.device_put(whole, self.first)
+
+
+def _apart(rule: Exchange | None, implementation: Implementation) -> Exchange | None:
+    """Returns an exchange that is a program of its own; None for others.
+
+    Calling it takes the host 0.2 ms or so, which costs time where steps run on the host, too. It
+    compiles beside the steps, and takes longest where these are a kernel.
+    """
+    is_apart = rule is not None and (
+        rule.takes_long_to_compile or (rule.combine is not None and implementation == "cuda")
+    )
+    return rule if is_apart else None
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:

@@ -494,6 +494,7 @@ def test_quadratic_forms_are_read_in_order(tmp_path):
         ("1\n0 1\n", ":2: '0', expected 1 to"),
         ("2\n1 0\n", "the end, expected N M"),
         ("1\n1 0\n9\n", ":3: '9', expected the end"),
+        ("1\n2 2\n1 2 5\n2 1 5\n", "expected each entry once"),
         ("1\n1 0.5\n", ":2: '0.5' among"),
     ],
 )
