@@ -9,7 +9,6 @@ import numpy as np
 
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
-from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.run import execute
 from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
@@ -29,14 +28,6 @@ from jaxopt_search.types import Cost
 # Temperatures are in units of a job's mean load times what a unit of load is worth.
 _ON_CPU = Recipe(hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16)
 _ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, check_every=1000)
-_OPTIONS = {
-    "max_steps": None,
-    "devices": "all",
-    "checkpoint": None,
-    "checkpoint_every": checkpoints.DEFAULT_SECONDS,
-    "resume": None,
-    "show_progress": False,
-}
 _AGENTS = 5  # that a job is offered to
 _LEAST_PRICE = 1.05  # of what a unit of capacity is worth
 _RISE = 2.0**-9  # of the price, for each move priced per job while an agent is overloaded
@@ -98,7 +89,7 @@ def solve_assignment(
         if np.ndim(sizes) == 1:
             sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
         problem = generalized_assignment(costs, sizes, capacities)
-    run_options = resolve(**_OPTIONS | options, max_seconds=max_seconds)
+    run_options = resolve(**{"devices": "all"} | options, max_seconds=max_seconds)
     with run_options.team.same_call():
         recipe = _ON_CPU if is_cpu(run_options.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, moves_per_search, run_options.devices)
