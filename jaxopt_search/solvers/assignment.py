@@ -89,7 +89,8 @@ def solve_assignment(
         if np.ndim(sizes) == 1:
             sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
         problem = generalized_assignment(costs, sizes, capacities)
-    run_options = resolve(**{"devices": "all"} | options, max_seconds=max_seconds)
+    options = {"devices": "all"} | options
+    run_options = resolve(**options, max_seconds=max_seconds)
     with run_options.team.same_call():
         recipe = _ON_CPU if is_cpu(run_options.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, moves_per_search, run_options.devices)
