@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import random, tables
+from jaxopt_search.backends import memory, random, tables
 from jaxopt_search.backends.costs import null_delta
+from jaxopt_search.checks import MAX_INT32
 
 if TYPE_CHECKING:
     from jaxopt_search.problems.host import Original, Units
@@ -230,6 +231,21 @@ class Tallied(NamedTuple):
     tally: Any
 
 
+class Span(NamedTuple):
+    """Places from `low` up to `high` - 1, [] int32 each: none if `high` is no more than `low`."""
+
+    low: jax.Array
+    high: jax.Array
+
+    def with_other(self, other: Span, where: jax.Array) -> Span:
+        """Returns the least span that holds both, or this one where `where` does not hold."""
+        is_empty = self.low >= self.high
+        low = jnp.where(is_empty, other.low, jnp.minimum(self.low, other.low))
+        high = jnp.maximum(self.high, other.high)
+        joins = where & (other.low < other.high)
+        return Span(jnp.where(joins, low, self.low), jnp.where(joins, high, self.high))
+
+
 class Neighborhood(abc.ABC):
     """Small changes of a solution, with the rules to price and to make them."""
 
@@ -274,6 +290,20 @@ class Neighborhood(abc.ABC):
         self, problem: Any, representation: Representation, move: Move, accept: jax.Array, /
     ) -> Representation:
         """Returns the representation after one scalar `move`; unchanged where not `accept`."""
+
+    def span(self, problem: Any, representation: Representation, move: Move, /) -> Span:
+        """Returns where a move that is made changes the representation; by default anywhere.
+
+        Portable, as is `copy_span`, which says what it is a span of.
+        """
+        return Span(jnp.int32(0), jnp.int32(MAX_INT32))
+
+    def copy_span(self, to: Any, source: Any, span: Span, where: jax.Array, /) -> Any:
+        """Returns `source`, written over `to` where the scalar `where` holds.
+
+        Both are representations or both snapshots, alike but for what `span` says.
+        """
+        return memory.copy(to, source, where)
 
     def known_cost(self, representation: Representation, /) -> Cost | None:
         """Returns the cost if it is at hand, in place of a sum of deltas; else None."""

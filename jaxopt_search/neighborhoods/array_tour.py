@@ -18,10 +18,12 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_suits
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp.problem import TSP
-from jaxopt_search.types import Neighborhood
+from jaxopt_search.types import Neighborhood, Span
 
 Size: TypeAlias = int | jax.Array
 """A number of cities, [] int32 if it is not static."""
+
+_COPIED = 4 * memory.LANES  # cities at once, for whose memory a thread then waits only once
 
 
 class ArrayTour(NamedTuple):
@@ -56,6 +58,21 @@ class ArrayTourMoves(Neighborhood):
     def elements(self, problem: TSP) -> tuple[int, Size]:
         """Returns for how many cities there is room, and how many there are."""
         return problem.capacity, problem.n
+
+    def copy_span(
+        self, to: ArrayTour, source: ArrayTour, span: Span, where: jax.Array
+    ) -> ArrayTour:
+        if not memory.is_alone():  # then all searches copy as much as one that copies all
+            return memory.copy(to, source, where)
+        capacity, cities = to.city.shape[0], memory.settled(source.city)
+        low, high = jnp.maximum(span.low, 0), jnp.minimum(span.high, capacity)
+
+        def copy_one(index: jax.Array, is_inside: jax.Array, to: ArrayTour) -> ArrayTour:
+            at = jnp.minimum(low + index, capacity - 1)
+            return _put(to, at, load(cities, at), is_inside)
+
+        count = jnp.where(where, high - low, 0)
+        return memory.each_index(count, capacity, copy_one, to, tile=_COPIED)
 
 
 def wrap(position: jax.Array, n: Size) -> jax.Array:
@@ -92,10 +109,15 @@ def reverse(
       last: [] int32, cyclically at or after `first`.
       where: [] bool; the tour is unchanged where it does not hold.
     """
+    return _reverse_path(tour, n, *reversed_path(n, first, last), where)
+
+
+def reversed_path(n: Size, first: jax.Array, last: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns the first position that `reverse` changes, and how many it does."""
     inside = wrap_before(last - first, n) + 1
     is_inside = inside <= n - inside
     low = jnp.where(is_inside, first, wrap_behind(last + 1, n))
-    return _reverse_path(tour, n, low, jnp.minimum(inside, n - inside), where)
+    return low, jnp.minimum(inside, n - inside)
 
 
 def _reverse_path(
@@ -120,13 +142,28 @@ def _reverse_path(
 def exchange_paths(tour: ArrayTour, n: Size, move: Any, where: jax.Array) -> ArrayTour:
     """Returns the tour with two neighboring paths in each other's place; portable.
 
-    The rest of the cycle is a third path, and exchanging any two of the three gives the same cycle:
-    the longest one stays. Reversing both paths and then the two as one exchanges them.
+    Reversing both paths and then the two as one exchanges them.
 
     Args:
       n: the number of cities.
       move: a `three_opt.PathExchange` of scalars.
       where: [] bool; the tour is unchanged where it does not hold.
+    """
+    low, left, right = exchanged_paths(n, move)
+
+    def reverse_one(number: jax.Array, tour: ArrayTour) -> ArrayTour:
+        start = jnp.where(number == 1, wrap_behind(low + left, n), low)
+        length = jnp.where(number == 0, left, jnp.where(number == 1, right, left + right))
+        return _reverse_path(tour, n, start, length, where)
+
+    return memory.fori_loop(jnp.where(where, jnp.int32(3), jnp.int32(0)), reverse_one, tour)
+
+
+def exchanged_paths(n: Size, move: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Returns the first position that `exchange_paths` changes, and the sizes of both paths.
+
+    The rest of the cycle is a third path, and exchanging any two of the three gives the same cycle:
+    the longest one stays.
     """
     before, size, next_size = move
     first = wrap_behind(before + 1, n)
@@ -135,14 +172,7 @@ def exchange_paths(tour: ArrayTour, n: Size, move: Any, where: jax.Array) -> Arr
     stays, goes_first = (rest >= size) & (rest >= next_size), next_size >= size
     low = jnp.where(stays, first, jnp.where(goes_first, third, second))
     left = jnp.where(stays, size, jnp.where(goes_first, rest, next_size))
-    right = jnp.where(stays, next_size, jnp.where(goes_first, size, rest))
-
-    def reverse_one(number: jax.Array, tour: ArrayTour) -> ArrayTour:
-        start = jnp.where(number == 1, wrap_behind(low + left, n), low)
-        length = jnp.where(number == 0, left, jnp.where(number == 1, right, left + right))
-        return _reverse_path(tour, n, start, length, where)
-
-    return memory.fori_loop(jnp.where(where, jnp.int32(3), jnp.int32(0)), reverse_one, tour)
+    return low, left, jnp.where(stays, next_size, jnp.where(goes_first, size, rest))
 
 
 def move_segment(
@@ -161,11 +191,8 @@ def move_segment(
     in_segment = jnp.where(is_reversed, length - 1 - lane, lane)
     in_segment = jnp.clip(in_segment, 0, length - 1)
     segment = load(tour.city, wrap(first + in_segment, n))
-    # The cities between the segment and its new place move up by its length: either the ones behind
-    # it or the ones before it.
-    behind = wrap_before(after - first, n) + 1 - length
-    is_behind = behind <= n - length - behind
-    num_moved = jnp.where(where, jnp.minimum(behind, n - length - behind), 0)
+    is_behind, number = _shifted(n, move)
+    num_moved = jnp.where(where, number, 0)
     sign = jnp.where(is_behind, jnp.int32(1), jnp.int32(-1))
     source = jnp.where(is_behind, wrap_behind(first + length, n), wrap_before(first - 1, n))
     target = jnp.where(is_behind, first, wrap(first + length - 1, n))
@@ -175,14 +202,39 @@ def move_segment(
         return _put(tour, wrap(target + sign * index, n), cities, index < num_moved)
 
     tour = _by_tiles(num_moved, memory.lanes(memory.LANES), n, shift_tile, tour)
-    start = jnp.where(is_behind, wrap_behind(first + behind, n), wrap_behind(after + 1, n))
+    start = wrap_behind(jnp.where(is_behind, first + number, after + 1), n)
     return _put(tour, wrap_behind(start + lane, n), segment, where & (lane < length))
 
 
+def _shifted(n: Size, move: Any) -> tuple[jax.Array, jax.Array]:
+    """Returns whether `move_segment` shifts the cities behind the segment, and how many it shifts.
+
+    The cities between the segment and its new place move up by its length: either the ones behind
+    it or the ones before it.
+    """
+    behind = wrap_before(move.after - move.first, n) + 1 - move.length
+    before = n - move.length - behind
+    return behind <= before, jnp.minimum(behind, before)
+
+
+def rewritten_path(n: Size, move: Any) -> tuple[jax.Array, jax.Array]:
+    """Returns the first position that `move_segment` changes, and how many it does."""
+    is_behind, number = _shifted(n, move)
+    low = jnp.where(is_behind, move.first, wrap_behind(move.after + 1, n))
+    return low, number + move.length
+
+
+def span_of(n: Size, low: jax.Array, size: jax.Array) -> Span:
+    """Returns the positions of a path of `size` cities from `low` on: all if it wraps around."""
+    wraps = low + size > n
+    return Span(jnp.where(wraps, 0, low), jnp.where(wraps, jnp.int32(n), low + size))
+
+
 def _put(tour: ArrayTour, index: jax.Array, cities: jax.Array, where: jax.Array) -> ArrayTour:
-    return ArrayTour(
-        store(tour.city, index, cities, where), store(tour.position, cities, index, where)
-    )
+    city, position = store(tour.city, index, cities, where), tour.position
+    if position is not None:
+        position = store(position, cities, index, where)
+    return ArrayTour(city, position)
 
 
 def _by_tiles(

@@ -20,7 +20,7 @@ from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.tsp import assignment, traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Words, null_delta
+from jaxopt_search.types import Span, Words, null_delta
 
 
 class PathExchange(NamedTuple):
@@ -61,6 +61,10 @@ class PathExchanges(array_tour.ArrayTourMoves):
         self, problem: TSP, tour: ArrayTour, move: PathExchange, accept: jax.Array
     ) -> ArrayTour:
         return array_tour.exchange_paths(tour, problem.n, move, accept)
+
+    def span(self, problem: TSP, tour: ArrayTour, move: PathExchange) -> Span:
+        low, left, right = array_tour.exchanged_paths(problem.n, move)
+        return array_tour.span_of(problem.n, low, left + right)
 
     def touched(self, problem: TSP, tour: ArrayTour, move: PathExchange) -> tuple[jax.Array, ...]:
         """Returns the ends of the edges that `move` takes out."""

@@ -26,7 +26,7 @@ from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import ByElement, Words, null_delta
+from jaxopt_search.types import ByElement, Span, Words, null_delta
 
 MAX_SEGMENT = 3
 """The longest segment that Or-opt moves."""
@@ -165,6 +165,12 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         start = wrap_behind(move.first + 1, n)
         tour = array_tour.reverse(tour, n, start, move.after, accept & ~is_or_opt)
         return array_tour.move_segment(tour, n, move, accept & is_or_opt, MAX_SEGMENT)
+
+    def span(self, problem: TSP, tour: ArrayTour, move: EdgeMove) -> Span:
+        n, is_or_opt = problem.n, move.length > 0
+        path = array_tour.reversed_path(n, wrap_behind(move.first + 1, n), move.after)
+        both = zip(array_tour.rewritten_path(n, move), path, strict=True)
+        return array_tour.span_of(n, *(jnp.where(is_or_opt, *each) for each in both))
 
 
 def _joining(

@@ -6,6 +6,7 @@ geometric traveling salesman problems", 1992, for looking only where something h
 """
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ from jax import lax
 
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.contracts import check_part
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import acceptance as rules
@@ -29,45 +30,55 @@ from jaxopt_search.types import (
     Representation,
     Snapshot,
     Solution,
+    Span,
     Stream,
     null_delta,
 )
 
-_ABSENT, _LAST = -1, -2  # in `Queue.behind`, of elements that are not in it and of its last one
 _ROUNDING = 2.0**-20  # of float costs: closer ones count as equal
 
 
 class Queue(NamedTuple):
     """The elements to look at, first in, first out, each at most once.
 
+    What is read is not what is written at the same time: else XLA for CPUs would copy it.
+
     Attributes:
-      behind: [N] int32, which element comes next; `_LAST` behind the last one, and `_ABSENT` of
-        elements that are not in the queue.
-      first: [] int32; negative if it is empty.
-      last: [] int32.
+      element: [N] int32, a ring of them.
+      is_in: [N] bool, whether each element is in it.
+      first: [] int32, where the first one is.
+      number: [] int32, how many there are.
     """
 
-    behind: jax.Array
+    element: jax.Array
+    is_in: jax.Array
     first: jax.Array
-    last: jax.Array
+    number: jax.Array
 
     def pop(self) -> tuple["Queue", jax.Array, jax.Array]:
         """Returns the queue without its first element, that one, and whether there was any."""
-        is_any, element = self.first >= 0, jnp.maximum(self.first, 0)
-        first = load(self.behind, element)
-        behind = store(self.behind, element, jnp.int32(_ABSENT), is_any)
-        return self._replace(behind=behind, first=jnp.where(is_any, first, -1)), element, is_any
+        is_any, element = self.number > 0, load(self.element, self.first)
+        more = is_any.astype(jnp.int32)
+        is_in = store(self.is_in, element, jnp.bool_(False), is_any)
+        first = self._wrap(self.first + more)
+        return self._replace(is_in=is_in, first=first, number=self.number - more), element, is_any
 
     def push(self, element: jax.Array, where: jax.Array) -> "Queue":
         """Returns the queue with an element behind, if it is new and the scalar `where` holds."""
-        is_new = where & (load(self.behind, element) == _ABSENT)
-        is_empty = self.first < 0
-        behind = store(self.behind, jnp.maximum(self.last, 0), element, is_new & ~is_empty)
-        return Queue(
-            behind=store(behind, element, jnp.int32(_LAST), is_new),
-            first=jnp.where(is_new & is_empty, element, self.first),
-            last=jnp.where(is_new, element, self.last),
-        )
+
+        def append(queue: Queue, where: jax.Array) -> Queue:
+            behind = queue._wrap(queue.first + queue.number)
+            return queue._replace(
+                element=store(queue.element, behind, element, where),
+                is_in=store(queue.is_in, element, jnp.bool_(True), where),
+                number=queue.number + where.astype(jnp.int32),
+            )
+
+        return memory.when(where & ~load(self.is_in, element), append, self)
+
+    def _wrap(self, place: jax.Array) -> jax.Array:
+        room = self.element.shape[0]
+        return jnp.where(place < room, place, place - room)
 
 
 class IteratedState(NamedTuple):
@@ -81,6 +92,8 @@ class IteratedState(NamedTuple):
       home: the representation to go back to: of the solution that was kicked last.
       home_cost: [] its cost.
       queue: the elements whose moves are still to be looked at in this descent.
+      changed: where the current representation differs from `home`, at most.
+      unlike_best: where it differs from what `best` is the snapshot of, at most.
       history: what the rule of acceptance remembers; None if it remembers nothing.
     """
 
@@ -91,6 +104,8 @@ class IteratedState(NamedTuple):
     home: Representation
     home_cost: Cost
     queue: Queue
+    changed: Span
+    unlike_best: Span
     history: Any = None
 
 
@@ -107,19 +122,25 @@ class IteratedLocalSearch(TrajectorySearch):
     def init(self, problem: Problem, solution: Solution) -> IteratedState:
         representation, cost, best, best_cost = self.start(problem, solution)
         home, queue = (representation, cost), self._everywhere(problem)
-        history = self.acceptance.start(cost)
-        return IteratedState(representation, cost, best, best_cost, *home, queue, history)
+        spans, history = (_span(False), _span(False)), self.acceptance.start(cost)
+        return IteratedState(representation, cost, best, best_cost, *home, queue, *spans, history)
 
     def look(self, problem: Problem, state: IteratedState) -> IteratedState:
         """Returns the state that begins a descent from its current solution."""
-        home, home_cost = state.representation, state.cost
-        return state._replace(home=home, home_cost=home_cost, queue=self._everywhere(problem))
+        return state._replace(
+            home=state.representation,
+            home_cost=state.cost,
+            queue=self._everywhere(problem),
+            changed=_span(False),
+            unlike_best=_span(True),
+        )
 
     def refresh(self, problem: Problem, state: IteratedState) -> IteratedState:
         """Returns the state with costs computed again; its descent goes on, and its home stays."""
         refreshed = super().refresh(problem, state)
         home, home_cost = self.anew(problem, state.home)
-        return refreshed._replace(home=home, home_cost=home_cost, queue=state.queue)
+        parts = {"home": home, "home_cost": home_cost, "queue": state.queue}
+        return refreshed._replace(**parts, changed=_span(True))
 
     def step(
         self, stream: Stream, control: Any, problem: Problem, state: IteratedState
@@ -136,7 +157,7 @@ class IteratedLocalSearch(TrajectorySearch):
                 state = self._kick(stream, problem, state, number, where)
             return state
 
-        state = memory.when(state.queue.first < 0, turn, state)
+        state = memory.when(state.queue.number == 0, turn, state)
         queue, element, is_any = state.queue.pop()
         move, delta = self._best_move(problem, state.representation, element)
         # The second test ends a descent in which deltas are rounded: the cost falls each time.
@@ -184,15 +205,20 @@ class IteratedLocalSearch(TrajectorySearch):
             cost, change = jnp.where(is_same, home_cost, cost), jnp.where(is_same, 0.0, change)
         words = stream.words(jnp.uint32(0), rule.num_words)
         passes = rule.passes(Trial(control, state.history, home_cost, change, words))
-        stays, returns = where & passes, where & ~passes
-        state = self.remember(state._replace(cost=jnp.where(where, cost, state.cost)), where)
+        is_best, stays, returns = where & (cost < state.best_cost), where & passes, where & ~passes
+        hood, representation, changed = self.neighborhood, state.representation, state.changed
+        current, nowhere = hood.snapshot(representation), _span(False)
+        unlike_best = _either(is_best, nowhere, state.unlike_best)
+        home = hood.copy_span(state.home, representation, changed, stays)
         state = state._replace(
-            home=memory.copy(state.home, state.representation, stays),
-            home_cost=jnp.where(stays, state.cost, home_cost),
-        )
-        state = state._replace(
-            representation=memory.copy(state.representation, state.home, returns),
-            cost=jnp.where(where, state.home_cost, state.cost),
+            best=hood.copy_span(state.best, current, state.unlike_best, is_best),
+            best_cost=jnp.where(is_best, cost, state.best_cost),
+            home=home,
+            home_cost=jnp.where(stays, cost, home_cost),
+            representation=hood.copy_span(representation, home, changed, returns),
+            cost=jnp.where(returns, home_cost, jnp.where(where, cost, state.cost)),
+            changed=_either(where, nowhere, changed),
+            unlike_best=unlike_best.with_other(changed, returns),
         )
         if state.history is not None:
             after = rule.after(state.history, state.cost)
@@ -223,19 +249,21 @@ class IteratedLocalSearch(TrajectorySearch):
             queue, representation = state.queue, state.representation
             for element in hood.touched(problem, representation, move):
                 queue = queue.push(element, where)
+            span = hood.span(problem, representation, move)
+            changed = state.changed.with_other(span, where)
+            unlike_best = state.unlike_best.with_other(span, where)
             representation = hood.commit(problem, representation, move, where)
             cost = self.cost_after(state.cost, delta, where, representation)
-            return state._replace(representation=representation, cost=cost, queue=queue)
+            parts = {"queue": queue, "changed": changed, "unlike_best": unlike_best}
+            return state._replace(representation=representation, cost=cost, **parts)
 
         return memory.when(where, make, state)
 
     def _everywhere(self, problem: Problem) -> Queue:
         """Returns the queue of all elements."""
         room, number = self.neighborhood.elements(problem)
-        element, last = lax.iota(jnp.int32, room), jnp.asarray(number, jnp.int32) - 1
-        behind = jnp.where(element == last, _LAST, _ABSENT)
-        behind = jnp.where(element < last, element + 1, behind)
-        return Queue(behind, jnp.minimum(last, 0), last)
+        element, number = lax.iota(jnp.int32, room), jnp.asarray(number, jnp.int32)
+        return Queue(element, element < number, jnp.int32(0), number)
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -251,6 +279,15 @@ class IteratedLocalSearch(TrajectorySearch):
 
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         return self.neighborhood.num_warps(problem)
+
+
+def _span(everywhere: bool) -> Span:
+    """Returns the span of all places, or of none."""
+    return Span(jnp.int32(0), jnp.int32(MAX_INT32 if everywhere else 0))
+
+
+def _either(condition: jax.Array, span: Span, other: Span) -> Span:
+    return jax.tree.map(functools.partial(jnp.where, condition), span, other)
 
 
 def iterated_local_search(

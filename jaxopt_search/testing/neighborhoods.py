@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxopt_search.backends import memory
 from jaxopt_search.backends.costs import cost_change, cost_of
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood, is_enumerable
 from jaxopt_search.searches import hill_climbing, simulated_annealing
@@ -39,7 +40,8 @@ def check_neighborhood(
     - A rejected move changes nothing; an accepted one changes the solution, unless it is priced
       with the null delta.
     - Solutions stay in their space; `init`, `snapshot` and `solution` undo each other.
-    - After `commit` the representation is what `init` makes of the solution.
+    - After `commit` the representation is what `init` makes of the solution, and differs from the
+      one before within `span` only.
     - M moves at once are proposed and priced as one by one.
     - In a table (see `types.Enumerable`): each entry's delta is the change of cost by its move,
       `first` finds what a search through all entries finds, `num_moves` counts each move once,
@@ -97,7 +99,8 @@ def _walk(hood: Any, problem: Any, starts: Any, words: tuple[jax.Array, ...]) ->
     """Returns what happens on W random walks of T steps, leaves [W, T, ...] or [W, T + 1, ...].
 
     Of each step the move, its delta, whether that is not the null delta, in which case only the
-    move is made, and the representation after it was rejected; of each solution on the way its
+    move is made, and the representation after it was rejected, and before the move with its span
+    copied from after it; of each solution on the way its
     representation, the solution, told from its snapshot, `known_cost`, its cost, and what `init`
     makes of it.
     """
@@ -114,7 +117,10 @@ def _walk(hood: Any, problem: Any, starts: Any, words: tuple[jax.Array, ...]) ->
         is_real = delta != null_delta(delta.dtype)
         rejected = hood.commit(problem, representation, move, jnp.bool_(False))
         after = hood.commit(problem, representation, move, is_real)
-        return after, ((move, delta, is_real, rejected), look(after))
+        span = hood.span(problem, representation, move)
+        with memory.one_search("native"):  # elsewhere all may be copied
+            copied = hood.copy_span(representation, after, span, is_real)
+        return after, ((move, delta, is_real, rejected, copied), look(after))
 
     def walk(solution: Any, words: tuple[jax.Array, ...]) -> Any:
         start = hood.init(problem, solution)
@@ -132,7 +138,7 @@ def _check_walks(
     """Checks random walks; returns the representations on their way, and the costs, [W, T + 1]."""
     name, starts = comparing.name_of(hood), known.some
     steps, path = jax.device_get(_walk(hood, problem, starts, words))
-    moves, deltas, is_real, rejected = steps
+    moves, deltas, is_real, rejected, copied = steps
     cuts = (
         jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], path)
         for cut in (0, slice(None, -1), slice(1, None))
@@ -157,6 +163,7 @@ def _check_walks(
     if known_costs is not None:
         laws.costs(known_costs, now, "known_cost is not the cost", scale)
     laws.same(rejected, here, "commit: a rejected move changes something")
+    laws.same(copied, left, "span: a move changes the representation elsewhere")
     laws.in_space(later, "commit: the new solution")
     laws.hold(
         known.differ(later, earlier, axes=2) | ~is_real,
