@@ -21,8 +21,9 @@ from jax.lax import GatherScatterMode
 from jaxopt_search.backends.cuda.operations import (
     ELEMENTWISE,
     REDUCTIONS,
-    UNLIKE,
     VIEWS,
+    Block,
+    expression,
     literal,
     type_of,
 )
@@ -94,11 +95,13 @@ class Alone:
     """Writes the C++ of one thread.
 
     Attributes:
+      values: what is known so far, set by whoever runs a block for what it is given.
       lines: what is written so far.
     """
 
     def __init__(self, names: Iterator[int]) -> None:
         self._names = names
+        self.values: dict[Any, Array] = {}
         self.lines: list[str] = []
         self._depth, self._bytes = 1, 0
         self._known: list[dict[Any, str]] = [{}]
@@ -169,41 +172,33 @@ class Alone:
         with self.loops(array.shape) as place:
             self.put(f"{name}[{_flat(place, array.shape)}] = {array.at(place)};")
 
-    def run(self, block: Any, arguments: list[Array]) -> list[Array]:
+    def value(self, atom: Any) -> Array:
+        if isinstance(atom, Literal):
+            aval: Any = atom.aval
+            return number_of(literal(atom.val, aval.dtype), aval.dtype)
+        return self.values[atom]
+
+    def run(self, block: Block) -> list[Array]:
         """Writes a block, and returns its results."""
-        known = dict(zip(block.inputs, arguments, strict=True))
         needed, often = _needed(block)
-
-        def read(atom: Any) -> Array:
-            if isinstance(atom, Literal):
-                aval: Any = atom.aval
-                return number_of(literal(atom.val, aval.dtype), aval.dtype)
-            return known[atom]
-
         for equation in block.equations:
             if not any(output in needed for output in equation.outputs):
                 continue
             try:
-                results = self.equation(equation, [*map(read, equation.inputs)])
+                results = self.equation(equation, [*map(self.value, equation.inputs)])
             except Unportable as error:
                 raise error.at(equation.origins) from None
             for output, array in zip(equation.outputs, results, strict=True):
                 most = _CHEAP if len(array.shape) == 1 else _CHEAP_OF_MANY
                 is_dear = array.weight > most and output in often
-                known[output] = self.kept(array) if is_dear or not array.shape else array
-        return [read(atom) for atom in block.outputs]
+                self.values[output] = self.kept(array) if is_dear or not array.shape else array
+        return [*map(self.value, block.outputs)]
 
     def equation(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        name = equation.name
-        handler = getattr(self, f"on_{name}".replace("-", "_"), None)
+        handler = getattr(self, f"on_{equation.name}".replace("-", "_"), None)
         if handler is not None:
             return handler(equation, inputs)
-        text = ELEMENTWISE.get(name)
-        if text is None and name in UNLIKE:
-            text = UNLIKE[name](equation)
-        if text is None:
-            raise Unportable(f"uses {name}, which a fused kernel cannot")
-        dtype = equation.outputs[0].aval.dtype
+        text, dtype = expression(equation), equation.outputs[0].aval.dtype
 
         def at(place: Place) -> str:
             own = (one.at(place if one.shape else ()) for one in inputs)
@@ -586,58 +581,48 @@ class Alone:
                     self.put(f"if ({tests}) {name}[{_flat(index, old.shape)}] = {value};")
 
     def on_while(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        test, body = equation.blocks
-        first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-        of_test, constants = inputs[:first], inputs[first : first + second]
-        variables = self._variables(inputs[first + second :])
+        (*tests, body), params = equation.blocks, equation.params
+        pairs = zip(inputs, equation.given, strict=True)
+        number = sum(len(array.shape) == len(own.shape) for array, own in pairs)  # carried
+        variables = self._variables(inputs[:number])
         carried = [array for _, array in variables]
-        with self.within("for (;;)"):
-            (goes_on,) = self.run(test, [*of_test, *carried])
-            self.put(f"if (!{goes_on.at(())}) break;")
-            self._assign(variables, self.run(body, [*constants, *carried]))
-        return carried
-
-    def on_scan(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        (body,), params = equation.blocks, equation.params
-        length, sliced = params["length"], zip(inputs, body.inputs, strict=True)
-        last = sum(len(one.shape) == len(own.shape) for one, own in sliced)
-        results = zip(equation.outputs, body.outputs, strict=True)
-        first = last - sum(len(one.shape) == len(own.aval.shape) for one, own in results)
-        constants, each = inputs[:first], inputs[last:]
-        variables = self._variables(inputs[first:last])
-        carried = [array for _, array in variables]
-        outputs = equation.outputs[len(carried) :]
+        outputs = equation.outputs[number:]
         rows = [self.room(output.shape, output.aval.dtype) for output in outputs]
-        index = self.name("i")
-        # A scope of its own, also of one step: what is known of variables ends with it.
-        with self.within(f"for (int {index} = 0; {index} < {length}; {index}++)"):
+        index, head = "", "for (;;)"
+        if not tests:  # a scan
+            index, length = self.name("i"), params["length"]
+            head = f"for (int {index} = 0; {index} < {length}; {index}++)"
             index = f"({length - 1} - {index})" if params["reverse"] else index
-            slices = [
-                Array(one.shape[1:], one.dtype, lambda place, one=one: one.at((index, *place)), 1)
-                for one in each
-            ]
-            results = self.run(body, [*constants, *carried, *slices])
-            for name, output, row in zip(rows, outputs, results[len(carried) :], strict=True):
+        slices = [
+            Array(one.shape[1:], one.dtype, lambda place, one=one: one.at((index, *place)), 1)
+            for one in inputs[number:]
+        ]
+        self.values.update(zip(equation.given, [*carried, *slices], strict=True))
+        # A scope of its own, also of one step: what is known of variables ends with it.
+        with self.within(head):
+            for test in tests:
+                (goes_on,) = self.run(test)
+                self.put(f"if (!{goes_on.at(())}) break;")
+            results = self.run(body)
+            for name, output, row in zip(rows, outputs, results[number:], strict=True):
                 with self.loops(row.shape) as place:
                     self.put(f"{name}[{_flat((index, *place), output.shape)}] = {row.at(place)};")
-            self._assign(variables, results[: len(carried)])
-        made = [
-            stored(name, output.shape, output.aval.dtype)
-            for name, output in zip(rows, outputs, strict=True)
-        ]
-        return [*carried, *made]
+            self._assign(variables, results[:number])
+        pairs = zip(rows, outputs, strict=True)
+        return [*carried, *(stored(name, one.shape, one.aval.dtype) for name, one in pairs)]
+
+    on_scan = on_while
 
     def on_cond(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        which, *operands = inputs
         zero = [
             Array(output.shape, output.aval.dtype, functools.partial(_zero, output))
             for output in equation.outputs
         ]
         variables = self._variables(zero)
-        chosen = self.define(np.int32, f"(int)({which.at(())})")
+        chosen = self.define(np.int32, f"(int)({inputs[0].at(())})")
         for number, block in enumerate(equation.blocks):
             with self.within(f"if ({chosen} == {number})"):
-                self._assign(variables, self.run(block, operands))
+                self._assign(variables, self.run(block))
         return [array for _, array in variables]
 
 
@@ -645,14 +630,14 @@ def _zero(output: Any, place: Place) -> str:
     return literal(0, output.aval.dtype)
 
 
-def _needed(block: Any) -> tuple[set[Any], set[Any]]:
+def _needed(block: Block) -> tuple[set[Any], set[Any]]:
     """Returns the values that results depend on, and those whose entries are asked for again."""
     needed = {atom for atom in block.outputs if not isinstance(atom, Literal)}
     often, used = set(needed), set(needed)
     for equation in reversed(block.equations):
         if not any(output in needed for output in equation.outputs):
             continue
-        for number, atom in enumerate(equation.inputs):
+        for number, atom in enumerate((*equation.inputs, *equation.around)):
             if isinstance(atom, Literal):
                 continue
             if atom in used or not _asks_once(equation, number):
@@ -668,5 +653,5 @@ def _asks_once(equation: Any, number: int) -> bool:
         sizes = (math.prod(one.aval.shape) for one in (equation.inputs[0], equation.outputs[0]))
         return len(set(sizes)) == 1
     is_index = equation.name == "gather" and number == 1 and len(equation.outputs[0].shape) <= 1
-    is_in_turn = equation.name in (*ELEMENTWISE, *UNLIKE, *REDUCTIONS, *_CUMULATIVE)
+    is_in_turn = equation.name in (*ELEMENTWISE, *REDUCTIONS, *_CUMULATIVE)
     return is_index or is_in_turn

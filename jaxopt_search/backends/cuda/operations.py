@@ -3,7 +3,7 @@
 
 import dataclasses
 import functools
-from collections import defaultdict
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,8 +19,50 @@ _TYPES |= {"uint32": "unsigned", "float32": "float", "float64": "double"}
 _CALLS = "pjit", "jit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call"
 _CALLS += ("custom_vjp_call",)
 
-# C++ of the elements of the operands.
-ELEMENTWISE = {
+
+def literal(value: Any, dtype: Any) -> str:
+    """Returns C++ of a number."""
+    value = np.asarray(value, dtype).reshape(())[()]
+    if dtype == np.bool_:
+        return "true" if value else "false"
+    if jnp.issubdtype(dtype, jnp.floating):
+        is_single = np.dtype(dtype).itemsize == 4
+        if np.isfinite(value):
+            return float(value).hex() + ("f" if is_single else "")
+        bits = value.view(np.uint32 if is_single else np.uint64)
+        return f"bits_of<{_TYPES[str(dtype)]}>({bits:#x}{'u' if is_single else 'ull'})"
+    if np.dtype(dtype).itemsize == 8:
+        return f"(({_TYPES[str(dtype)]}){int(value) & (2**64 - 1):#x}ull)"
+    if jnp.issubdtype(dtype, jnp.unsignedinteger):
+        return f"(({_TYPES[str(dtype)]}){int(value)}u)"
+    return f"(({_TYPES[str(dtype)]}){int(value)})" if int(value) > -(2**31) else "(-2147483647 - 1)"
+
+
+def type_of(dtype: Any) -> str:
+    """Returns the C++ of a dtype."""
+    try:
+        return _TYPES[str(np.dtype(dtype))]
+    except KeyError:
+        raise Unportable(f"has values of dtype {dtype}, which a fused kernel cannot") from None
+
+
+def _conversion(equation: Any) -> str:
+    old, new = equation.inputs[0].aval.dtype, equation.outputs[0].aval.dtype
+    if new == np.bool_:
+        return "({} != 0)"
+    if jnp.issubdtype(old, jnp.floating) and jnp.issubdtype(new, jnp.integer):
+        return f"whole<{type_of(new)}>({{}})"
+    return f"({type_of(new)})({{}})"
+
+
+def _power(equation: Any) -> str:
+    number = equation.params["y"]
+    if not 0 < number <= 8:
+        raise Unportable(f"uses integer_pow with exponent {number}")
+    return functools.reduce(lambda text, _: f"mul({text}, {{0}})", range(number - 1), "{0}")
+
+
+ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
     **{name: f"{name}({{}}, {{}})" for name in ("add", "sub", "mul", "div", "rem", "min", "max")},
     **{f"shift_{way}": f"shift_{way}({{}}, {{}})" for way in ("left", "right_logical")},
     "shift_right_arithmetic": "shift_right_arithmetic({}, {})",
@@ -46,7 +88,13 @@ ELEMENTWISE = {
     "reshard": "{}",  # within `pmap`
     "device_put": "{}",  # of constants, until JAX 0.8
     "copy": "{}",
+    "convert_element_type": _conversion,
+    "bitcast_convert_type": lambda eqn: f"bits_of<{type_of(eqn.outputs[0].aval.dtype)}>({{}})",
+    "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
+    "integer_pow": _power,
 }
+"""C++ of the elements of the operands; some as a function of the equation."""
+
 REDUCTIONS = {
     "reduce_min": "Min",
     "reduce_max": "Max",
@@ -57,9 +105,6 @@ REDUCTIONS = {
     "reduce_xor": "Xor",
 }
 VIEWS = "reshape", "squeeze", "expand_dims"
-
-_BLOCKS = {"cond": ("branches",), "while": ("cond_jaxpr", "body_jaxpr"), "scan": ("jaxpr",)}
-_BLOCKS["each"] = ("jaxpr",)
 
 
 @dataclasses.dataclass(eq=False)
@@ -77,7 +122,11 @@ class Equation(NamedTuple):
     """An operation; calls are part of the code that calls.
 
     Attributes:
-      blocks: what a conditional or a loop does.
+      inputs: operands; of a conditional only the number of the branch, of a loop what it begins
+        with: what it carries, and the arrays of a scan.
+      blocks: the branches of a conditional; the test of a loop, if it has one, and its body.
+      given: what the blocks are given: in each step of a loop, a value for each input.
+      around: other values that the blocks read, of the code around.
       origins: the equation of the jaxpr, and those that call it.
     """
 
@@ -86,25 +135,70 @@ class Equation(NamedTuple):
     outputs: list[Var]
     params: dict[str, Any]
     blocks: list["Block"]
+    given: list[Var]
+    around: list[Any]
     origins: tuple[Any, ...]
 
 
 class Block(NamedTuple):
-    """Equations, and the layouts in which each value of theirs is needed."""
+    """Equations, which may read values of the code around."""
 
-    inputs: list[Var]
     equations: list[Equation]
     outputs: list[Any]
-    wanted: dict[Any, set[Any]]
 
 
-def block_of(closed: Any) -> Block:
-    """Returns a jaxpr as a block."""
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
-    inputs = [Var(var.aval) for var in jaxpr.invars]
+def block_of(jaxpr: Any, arguments: list[Any]) -> Block:
+    """Returns a jaxpr of some arguments as a block."""
     equations: list[Equation] = []
-    outputs = _inline(closed, list(inputs), equations, {}, ())
-    return Block(inputs, equations, outputs, defaultdict(set))
+    return Block(equations, _inline(jaxpr, arguments, equations, {}, ()))
+
+
+def _nested(eqn: Any, inputs: list[Any]) -> tuple[Any, ...]:
+    """Returns the `inputs`, `blocks`, `given` and `around` of an equation."""
+    params: Any = eqn.params
+    match eqn.primitive.name:
+        case "cond":
+            which, *around = inputs
+            return [which], [block_of(one, around) for one in params["branches"]], [], around
+        case "while":
+            first, second = params["cond_nconsts"], params["body_nconsts"]
+            jaxprs = params["cond_jaxpr"], params["body_jaxpr"]
+            constants = [inputs[:first], inputs[first : first + second]]
+        case "scan":
+            # What it carries has one shape inside and outside; what it is over has an axis more.
+            jaxprs = (body,) = (params["jaxpr"],)
+            last = _num_same(inputs, body.in_avals)
+            constants = [inputs[: last - _num_same(eqn.outvars, body.out_avals)]]
+        case "each":
+            jaxprs, constants = (params["jaxpr"],), [[]]
+        case _:
+            return inputs, [], [], []
+    given = [Var(aval) for aval in jaxprs[-1].in_avals[len(constants[-1]) :]]
+    pairs = zip(jaxprs, constants, strict=True)
+    around = [*itertools.chain(*constants)]
+    blocks = [block_of(jaxpr, [*own, *given]) for jaxpr, own in pairs]
+    return inputs[len(around) :], blocks, given, around
+
+
+def _num_same(atoms: list[Any], avals: list[Any]) -> int:
+    """Returns how many values have as many axes as they have within a step."""
+    pairs = zip(atoms, avals, strict=True)
+    return sum(len(atom.aval.shape) == len(aval.shape) for atom, aval in pairs)
+
+
+def _results(equation: Equation) -> Any:
+    """Returns the outputs; for what no branch or no step changes, what it was before."""
+    outputs, blocks = equation.outputs, equation.blocks
+    if equation.name == "cond":
+        ends = zip(*(block.outputs for block in blocks), strict=True)
+        pairs = zip(outputs, ends, strict=True)
+        return [own[0] if all(one is own[0] for one in own) else out for out, own in pairs]
+    if equation.name in ("while", "scan"):
+        # What a scan is over, and what it gathers, may be fewer or more.
+        rows = zip(outputs, blocks[-1].outputs, equation.given, equation.inputs, strict=False)
+        found = [start if end is before else out for out, end, before, start in rows]
+        return [*found, *outputs[len(found) :]]
+    return outputs
 
 
 def _inline(
@@ -139,17 +233,18 @@ def _inline(
             outputs = [Var(var.aval) for var in eqn.outvars]
             if key:
                 found[key] = outputs
-            parts = [params[part] for part in _BLOCKS.get(name, ())]
-            blocks = [*map(block_of, parts[0] if name == "cond" else parts)]
+            inputs, blocks, given, around = _nested(eqn, inputs)
             origins = eqn, *callers
-            into.append(Equation(name, inputs, outputs, params, blocks, origins))
+            equation = Equation(name, inputs, outputs, params, blocks, given, around, origins)
+            into.append(equation)
+            outputs = _results(equation)
         known.update(zip(eqn.outvars, outputs, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
 
 def _key_of(name: str, inputs: list[Any], params: dict[str, Any]) -> Any:
     """Returns what equal results have in common, or None if an operation is not elementwise."""
-    if name not in ELEMENTWISE and name not in (*UNLIKE, "iota", "broadcast_in_dim"):
+    if name not in (*ELEMENTWISE, "iota", "broadcast_in_dim"):
         return None
     atoms = (
         (str(atom.aval), np.asarray(atom.val).tobytes()) if isinstance(atom, Literal) else atom
@@ -158,51 +253,9 @@ def _key_of(name: str, inputs: list[Any], params: dict[str, Any]) -> Any:
     return name, *atoms, str(params)
 
 
-def literal(value: Any, dtype: Any) -> str:
-    """Returns C++ of a number."""
-    value = np.asarray(value, dtype).reshape(())[()]
-    if dtype == np.bool_:
-        return "true" if value else "false"
-    if jnp.issubdtype(dtype, jnp.floating):
-        is_single = np.dtype(dtype).itemsize == 4
-        if np.isfinite(value):
-            return float(value).hex() + ("f" if is_single else "")
-        bits = value.view(np.uint32 if is_single else np.uint64)
-        return f"bits_of<{_TYPES[str(dtype)]}>({bits:#x}{'u' if is_single else 'ull'})"
-    if np.dtype(dtype).itemsize == 8:
-        return f"(({_TYPES[str(dtype)]}){int(value) & (2**64 - 1):#x}ull)"
-    if jnp.issubdtype(dtype, jnp.unsignedinteger):
-        return f"(({_TYPES[str(dtype)]}){int(value)}u)"
-    return f"(({_TYPES[str(dtype)]}){int(value)})" if int(value) > -(2**31) else "(-2147483647 - 1)"
-
-
-def type_of(dtype: Any) -> str:
-    """Returns the C++ of a dtype."""
-    try:
-        return _TYPES[str(np.dtype(dtype))]
-    except KeyError:
-        raise Unportable(f"has values of dtype {dtype}, which a fused kernel cannot") from None
-
-
-def _conversion(equation: Equation) -> str:
-    old, new = equation.inputs[0].aval.dtype, equation.outputs[0].aval.dtype
-    if new == np.bool_:
-        return "({} != 0)"
-    if jnp.issubdtype(old, jnp.floating) and jnp.issubdtype(new, jnp.integer):
-        return f"whole<{type_of(new)}>({{}})"
-    return f"({type_of(new)})({{}})"
-
-
-def _power(equation: Equation) -> str:
-    number = equation.params["y"]
-    if not 0 < number <= 8:
-        raise Unportable(f"uses integer_pow with exponent {number}")
-    return functools.reduce(lambda text, _: f"mul({text}, {{0}})", range(number - 1), "{0}")
-
-
-UNLIKE: dict[str, Callable[[Equation], str]] = {
-    "convert_element_type": _conversion,
-    "bitcast_convert_type": lambda eqn: f"bits_of<{type_of(eqn.outputs[0].aval.dtype)}>({{}})",
-    "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
-    "integer_pow": _power,
-}
+def expression(equation: Equation) -> str:
+    """Returns the C++ of an elementwise operation."""
+    text = ELEMENTWISE.get(equation.name)
+    if text is None:
+        raise Unportable(f"uses {equation.name}, which a fused kernel cannot")
+    return text if isinstance(text, str) else text(equation)
