@@ -91,6 +91,13 @@ def _whole(dtype: Any) -> bool:
     return not jnp.issubdtype(dtype, jnp.floating)
 
 
+def _limits(dtype: Any) -> tuple[Any, Any]:
+    """Returns the least and the highest value of a dtype."""
+    if dtype == np.bool_:
+        return False, True
+    return (jnp.iinfo(dtype).min, jnp.iinfo(dtype).max) if _whole(dtype) else (-np.inf, np.inf)
+
+
 class Alone:
     """Writes the C++ of one thread.
 
@@ -369,18 +376,9 @@ class Alone:
     # Reductions.
     def _least(self, op: str, dtype: Any) -> str:
         """Returns what a reduction begins with."""
-        limits = jnp.iinfo(dtype) if _whole(dtype) and dtype != np.bool_ else None
-        inf = np.inf if limits is None else 0
-        value = {
-            "Sum": 0,
-            "Product": 1,
-            "Or": 0,
-            "Xor": 0,
-            "And": True if dtype == np.bool_ else -1,
-            "Max": limits.min if limits else (False if dtype == np.bool_ else -inf),
-            "Min": limits.max if limits else (True if dtype == np.bool_ else inf),
-        }[op]
-        return literal(value, dtype)
+        least, most = _limits(dtype)
+        value = {"Product": 1, "And": ~np.zeros((), dtype) if _whole(dtype) else 0}
+        return literal((value | {"Max": least, "Min": most}).get(op, 0), dtype)
 
     def on_reduce(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array,), (output,) = inputs, equation.outputs
@@ -467,10 +465,9 @@ class Alone:
         is_filled = params["mode"] == GatherScatterMode.FILL_OR_DROP
         fill = params.get("fill_value")
         if fill is None:
-            whole = _whole(dtype) and dtype != np.bool_
-            least = whole and jnp.issubdtype(dtype, jnp.signedinteger)
-            fill = (jnp.iinfo(dtype).min if least else jnp.iinfo(dtype).max) if whole else np.nan
-            fill = True if dtype == np.bool_ else fill
+            least, most = _limits(dtype)
+            fill = least if jnp.issubdtype(dtype, jnp.signedinteger) else most
+            fill = fill if _whole(dtype) else np.nan
 
         def at(place: Place) -> str:
             row = tuple(place[axis] for axis in batch)

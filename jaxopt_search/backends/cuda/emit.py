@@ -94,7 +94,7 @@ def _wants(equation: Equation, outs: list[Layouts], wanted: Wanted) -> list[Layo
             return [{MEMORY}, *({_like(a, layout) for layout in outs[0]} for a in inputs[1:])]
         case "store":
             return [{MEMORY}, *naturals[1:]]
-        case "copy" if len(inputs) == 3:
+        case "copy_buffer":
             return [{MEMORY}, {MEMORY}, {UNIFORM}]
         case "settled":
             return [{MEMORY}]
@@ -378,16 +378,13 @@ class Emitter:
         Args:
           layouts: in which the first result is needed.
         """
-        name, inputs = equation.name, equation.inputs
-        if name == "copy" and len(inputs) == 3:  # ours; JAX's has one operand
-            return [self.copy(equation)]
-        handler = getattr(self, f"on_{name}", None)
+        handler = getattr(self, f"on_{equation.name}", None)
         if handler is not None:
             return handler(equation, layouts)
         (output,), text = equation.outputs, expression(equation)
         results = {}
         for layout in layouts:
-            values = [self.operand(equation, i, layout) for i in range(len(inputs))]
+            values = [self.operand(equation, i, layout) for i in range(len(equation.inputs))]
             results[layout] = self.define(output.aval.dtype, layout, _formatted(text, values))
         return [results]
 
@@ -570,7 +567,7 @@ class Emitter:
         self._versions[storage] += 1
         return _Part(storage, self._versions[storage])
 
-    def copy(self, equation: Equation) -> _Part:
+    def on_copy_buffer(self, equation: Equation, layouts: Layouts) -> list[Any]:
         to, source, where = equation.inputs
         storage, other = self._buffer(to), self._buffer(source)
         condition = self.get(where, UNIFORM)(0)
@@ -579,7 +576,7 @@ class Emitter:
         size = math.prod(to.aval.shape)
         each = f"for (int j = t; j < {size}; j += {self.threads})"
         self.put(f"if ({condition}) {each} {storage.name}[j] = {other.name}[j];")
-        return self._written(storage)
+        return [self._written(storage)]
 
     def on_each(self, equation: Equation, layouts: Layouts) -> list[Any]:
         """Writes what each thread computes by itself for each of its lanes, one after the other."""
