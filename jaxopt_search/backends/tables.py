@@ -181,7 +181,7 @@ def first_of_some(
     if memory.is_in_kernel() or memory.is_native():
         cut = _cut_some if memory.is_in_kernel() else _rows_of_some
         parts, number = cut(shape, is_some, prepare)
-        best = _only(number > 0, _first(parts, keys_of, tables))
+        best = _first(parts, keys_of, tables)
         return best._replace(number=jnp.where(number > 0, best.number, jnp.int32(0)))
 
     def keys_of_some(place: Place, entries: Values) -> Values:
@@ -343,17 +343,14 @@ def _cut(
     prepare: Prepare,
     within: Within | None,
     row_of: Callable[[jax.Array], jax.Array] = lambda number: number,
-    is_small: bool = True,
 ) -> _Parts:
     """Returns the parts of tables of this shape, which may be some rows of larger ones.
 
     Args:
       within: the part of them that counts; None for all.
       row_of: maps their rows to those of the larger ones.
-      is_small: as in `height_of`.
     """
-    (rows, columns), width = within or shape, power_of_two(shape[1])
-    height = height_of(shape, is_small)
+    (rows, columns), height, width = within or shape, height_of(shape), power_of_two(shape[1])
     row, lane = rows_and_columns((height, width))
     column, is_column = clamped(lane, columns)
     there = prepare.of_column(column)
@@ -377,19 +374,25 @@ def _cut_some(
     shape: Shape, is_some: Callable[[jax.Array], jax.Array], prepare: Prepare
 ) -> tuple[_Parts, jax.Array]:
     """Returns the parts of some rows of tables in a kernel, at least one, and their number."""
-    rows, columns = shape
+    (rows, columns), height = shape, height_of(shape, is_small=False)
     word, bit = rows_and_columns((power_of_two(-(-rows // bit_sets.BITS)), bit_sets.BITS))
     place, is_row = clamped(word * bit_sets.BITS + bit, rows)
     is_row = is_some(place) & is_row
     bits = is_row.astype(jnp.uint32) << jnp.broadcast_to(bit, is_row.shape).astype(jnp.uint32)
     bits = jnp.sum(bits, axis=1, dtype=jnp.uint32)
     number = bit_sets.count(bits)
-    counts = Within(jnp.maximum(number, 1), jnp.int32(columns))
+    lane = lax.broadcasted_iota(jnp.int32, (1, power_of_two(columns)), 1)
+    column, is_column = clamped(lane, columns)
+    there = prepare.of_column(column)
 
-    def member(place: jax.Array) -> jax.Array:
-        return jnp.minimum(bit_sets.members(bits, place.ravel()), rows - 1).reshape(place.shape)
+    def members(i: jax.Array, is_last: bool) -> _Part:
+        place = i * height + lax.iota(jnp.int32, height)
+        row = jnp.minimum(bit_sets.members(bits, place), rows - 1)[:, None]
+        is_real = (place < number)[:, None] & is_column
+        return _Part(columns, Place(row, column, prepare.of_row(row), there), column, None, is_real)
 
-    return _cut(shape, prepare, counts, member, is_small=False), number
+    last = lax.div(jnp.maximum(number - 1, 0), jnp.int32(height))
+    return _Parts(shape, height >= rows, last, members), number
 
 
 def _rows_of_some(
@@ -407,11 +410,12 @@ def _rows_of_some(
 
     nobody = jnp.zeros(rows, jnp.int32), jnp.int32(0)
     members, number = memory.fori_loop(jnp.int32(rows), note, nobody)
+    is_real = jnp.broadcast_to(number > 0, column.shape)
 
     def member(i: jax.Array, is_last: bool) -> _Part:
         place = Place(load(members, i), column, None, there)
         place = place._replace(here=prepare.of_row(place.row))
-        return _Part(columns, place, column)
+        return _Part(columns, place, column, None, is_real if is_last else None)
 
     return _Parts(shape, False, jnp.maximum(number - 1, 0), member), number
 

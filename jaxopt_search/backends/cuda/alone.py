@@ -81,6 +81,11 @@ def _flat(place: Place, shape: Sequence[int]) -> str:
     return " + ".join(terms) or "0"
 
 
+def _along(axes: Sequence[int], place: Sequence[str]) -> Place:
+    """Returns a place, given the index along each of some axes, all of them in any order."""
+    return tuple(index for _, index in sorted(zip(axes, place, strict=True)))
+
+
 def _within(place: Sequence[str], shape: Sequence[int]) -> str:
     """Returns the C++ of whether a place is one of an array."""
     pairs = zip(place, shape, strict=True)
@@ -214,10 +219,32 @@ class Alone:
         weight = 1 + sum(one.weight for one in inputs)
         return [Array(equation.outputs[0].shape, dtype, at, weight)]
 
-    def _moved(self, equation: Any, array: Array, back: Callable[[Place], Place]) -> list[Array]:
-        """Returns an array of entries of another one, by where they were."""
-        shape = equation.outputs[0].shape
-        return [Array(shape, array.dtype, lambda place: array.at(back(place)), array.weight)]
+    def _view(
+        self,
+        equation: Any,
+        array: Array,
+        axes: Sequence[int | None],
+        starts: Sequence[Any] | None = None,
+        steps: Sequence[int] | None = None,
+    ) -> list[Array]:
+        """Returns entries of an array.
+
+        Args:
+          axes: of the result, along which each axis of the array goes; None where it stays at 0.
+          starts: where each begins; None for 0.
+          steps: how far it goes at a time; None for 1.
+        """
+
+        def at(place: Place) -> str:
+            where = ["0" if axis is None else place[axis] for axis in axes]
+            if steps:
+                pairs = zip(where, steps, strict=True)
+                where = [i if step == 1 else f"{i} * {step}" for i, step in pairs]
+            if starts:
+                where = [f"({start} + {i})" for start, i in zip(starts, where, strict=True)]
+            return array.at(tuple(where))
+
+        return [Array(equation.outputs[0].shape, array.dtype, at, array.weight)]
 
     def on_iota(self, equation: Any, inputs: list[Array]) -> list[Array]:
         dtype, axis = equation.outputs[0].aval.dtype, equation.params["dimension"]
@@ -225,13 +252,8 @@ class Alone:
         return [Array(equation.outputs[0].shape, dtype, lambda place: f"({kind})({place[axis]})")]
 
     def on_broadcast_in_dim(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        axes, (array, *_) = equation.params["broadcast_dimensions"], inputs
-        pairs = list(zip(axes, array.shape, strict=True))
-        return self._moved(
-            equation,
-            array,
-            lambda place: tuple("0" if size == 1 else place[axis] for axis, size in pairs),
-        )
+        axes = zip(equation.params["broadcast_dimensions"], inputs[0].shape, strict=True)
+        return self._view(equation, inputs[0], [None if n == 1 else axis for axis, n in axes])
 
     def on_reshape(self, equation: Any, inputs: list[Array]) -> list[Array]:
         array, to = inputs[0], equation.outputs[0].shape
@@ -239,51 +261,31 @@ class Alone:
         new = [axis for axis, size in enumerate(to) if size != 1]
         if [array.shape[axis] for axis in old] == [to[axis] for axis in new]:
             where = dict(zip(old, new, strict=True))
-            axes = [where.get(axis) for axis in range(len(array.shape))]
-            return self._moved(
-                equation,
-                array,
-                lambda place: tuple("0" if axis is None else place[axis] for axis in axes),
-            )
+            return self._view(equation, array, [*map(where.get, range(len(array.shape)))])
+        inner = [math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
 
-        def back(place: Place) -> Place:
+        def at(place: Place) -> str:
             flat = self.define(np.int32, _flat(place, to))
-            inner = [math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
-            return tuple(
-                f"({flat} / {step} % {size})" for step, size in zip(inner, array.shape, strict=True)
-            )
+            pairs = zip(inner, array.shape, strict=True)
+            return array.at(tuple(f"({flat} / {step} % {size})" for step, size in pairs))
 
-        return self._moved(equation, array, back)
+        return [Array(to, array.dtype, at, array.weight)]
 
     on_squeeze = on_expand_dims = on_reshape
 
     def on_transpose(self, equation: Any, inputs: list[Array]) -> list[Array]:
         order = equation.params["permutation"]
-        inverse = [order.index(axis) for axis in range(len(order))]
-        return self._moved(
-            equation, inputs[0], lambda place: tuple(place[axis] for axis in inverse)
-        )
+        return self._view(equation, inputs[0], [order.index(axis) for axis in range(len(order))])
 
     def on_rev(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        axes, shape = equation.params["dimensions"], inputs[0].shape
-
-        def back(place: Place) -> Place:
-            pairs = enumerate(zip(place, shape, strict=True))
-            return tuple(f"({n} - 1 - {i})" if axis in axes else i for axis, (i, n) in pairs)
-
-        return self._moved(equation, inputs[0], back)
+        shape, turned = inputs[0].shape, equation.params["dimensions"]
+        starts = [n - 1 if axis in turned else 0 for axis, n in enumerate(shape)]
+        steps = [-1 if axis in turned else 1 for axis in range(len(shape))]
+        return self._view(equation, inputs[0], range(len(shape)), starts, steps)
 
     def on_slice(self, equation: Any, inputs: list[Array]) -> list[Array]:
         starts, steps = equation.params["start_indices"], equation.params["strides"]
-        steps = steps or (1,) * len(starts)
-        return self._moved(
-            equation,
-            inputs[0],
-            lambda place: tuple(
-                f"({start} + {index} * {step})"
-                for start, index, step in zip(starts, place, steps, strict=True)
-            ),
-        )
+        return self._view(equation, inputs[0], range(len(starts)), starts, steps)
 
     def on_pad(self, equation: Any, inputs: list[Array]) -> list[Array]:
         array, value = inputs
@@ -345,11 +347,7 @@ class Alone:
         array, *starts = inputs
         to = equation.outputs[0].shape
         first = self._clamped([one.at(()) for one in starts], array.shape, to)
-        return self._moved(
-            equation,
-            array,
-            lambda place: tuple(f"({a} + {b})" for a, b in zip(first, place, strict=True)),
-        )
+        return self._view(equation, array, range(len(to)), first)
 
     def _clamped(self, starts: Sequence[str], shape: Any, sizes: Any) -> list[str]:
         """Returns where slices of some sizes begin, moved into an array."""
@@ -377,26 +375,26 @@ class Alone:
     def _least(self, op: str, dtype: Any) -> str:
         """Returns what a reduction begins with."""
         least, most = _limits(dtype)
-        value = {"Product": 1, "And": ~np.zeros((), dtype) if _whole(dtype) else 0}
-        return literal((value | {"Max": least, "Min": most}).get(op, 0), dtype)
+        every_bit = np.invert(np.zeros((), dtype)) if op == "And" else 0
+        values = {"Product": 1, "And": every_bit, "Max": least, "Min": most}
+        return literal(values.get(op, 0), dtype)
 
     def on_reduce(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        (array,), (output,) = inputs, equation.outputs
-        op, dtype = REDUCTIONS[equation.name], output.aval.dtype
-        axes = equation.params["axes"]
+        op, axes = REDUCTIONS[equation.name], equation.params["axes"]
+        return self._reduced(op, equation.outputs[0], inputs[0], axes)
+
+    def _reduced(self, op: str, output: Any, array: Array, axes: Sequence[int]) -> list[Array]:
+        shape, dtype = output.shape, output.aval.dtype
         kept = [axis for axis in range(len(array.shape)) if axis not in axes]
-        name = self.room(output.shape, dtype) if output.shape else ""
-        with self.loops(output.shape) as place:
+        name = self.room(shape, dtype) if shape else ""
+        with self.loops(shape) as place:
             total = self.variable(dtype, self._least(op, dtype))
             with self.loops([array.shape[axis] for axis in axes]) as inner:
-                where = dict(zip((*kept, *axes), (*place, *inner), strict=True))
-                entry = array.at(tuple(where[axis] for axis in range(len(array.shape))))
+                entry = array.at(_along((*kept, *axes), (*place, *inner)))
                 self.put(f"{total} = {op}::of({total}, {entry});")
             if name:
-                self.put(f"{name}[{_flat(place, output.shape)}] = {total};")
-        if name:
-            return [stored(name, output.shape, dtype)]
-        return [Array((), dtype, lambda place: total)]
+                self.put(f"{name}[{_flat(place, shape)}] = {total};")
+        return [stored(name, shape, dtype) if name else number_of(total, dtype)]
 
     on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
     on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
@@ -437,22 +435,18 @@ class Alone:
         (ours, theirs), (batch, other_batch) = equation.params["dimension_numbers"]
         if batch or other_batch:
             raise Unportable("uses products of several matrices at once")
-        dtype, name = output.aval.dtype, self.room(output.shape, output.aval.dtype)
         free = [axis for axis in range(len(a.shape)) if axis not in ours]
         other = [axis for axis in range(len(b.shape)) if axis not in theirs]
-        kind = type_of(dtype)
-        with self.loops(output.shape) as place:
-            total = self.variable(dtype, self._least("Sum", dtype))
-            with self.loops([a.shape[axis] for axis in ours]) as inner:
-                of_a = dict(zip((*free, *ours), (*place[: len(free)], *inner), strict=True))
-                of_b = dict(zip((*other, *theirs), (*place[len(free) :], *inner), strict=True))
-                first, second = (
-                    f"({kind}){one.at(tuple(where[axis] for axis in range(len(one.shape))))}"
-                    for one, where in ((a, of_a), (b, of_b))
-                )
-                self.put(f"{total} = add({total}, mul({first}, {second}));")
-            self.put(f"{name}[{_flat(place, output.shape)}] = {total};")
-        return [stored(name, output.shape, dtype)]
+        kind, rows, axes = type_of(output.aval.dtype), len(free), len(output.shape)
+
+        def at(place: Place) -> str:
+            first = a.at(_along((*free, *ours), (*place[:rows], *place[axes:])))
+            second = b.at(_along((*other, *theirs), place[rows:]))
+            return f"mul(({kind}){first}, ({kind}){second})"
+
+        shape = *output.shape, *(a.shape[axis] for axis in ours)
+        product = Array(shape, output.aval.dtype, at)
+        return self._reduced("Sum", output, product, range(axes, len(shape)))
 
     # Indices.
     def on_gather(self, equation: Any, inputs: list[Array]) -> list[Array]:
