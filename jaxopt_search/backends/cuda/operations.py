@@ -167,23 +167,27 @@ def _nested(eqn: Any, inputs: list[Any]) -> tuple[Any, ...]:
         case "scan":
             # What it carries has one shape inside and outside; what it is over has an axis more.
             jaxprs = (body,) = (params["jaxpr"],)
-            last = _num_same(inputs, body.in_avals)
-            constants = [inputs[: last - _num_same(eqn.outvars, body.out_avals)]]
+            last = _num_same(inputs, _open(body).invars)
+            constants = [inputs[: last - _num_same(eqn.outvars, _open(body).outvars)]]
         case "each":
             jaxprs, constants = (params["jaxpr"],), [[]]
         case _:
             return inputs, [], [], []
-    given = [Var(aval) for aval in jaxprs[-1].in_avals[len(constants[-1]) :]]
+    given = [Var(var.aval) for var in _open(jaxprs[-1]).invars[len(constants[-1]) :]]
     pairs = zip(jaxprs, constants, strict=True)
     around = [*itertools.chain(*constants)]
     blocks = [block_of(jaxpr, [*own, *given]) for jaxpr, own in pairs]
     return inputs[len(around) :], blocks, given, around
 
 
-def _num_same(atoms: list[Any], avals: list[Any]) -> int:
-    """Returns how many values have as many axes as they have within a step."""
-    pairs = zip(atoms, avals, strict=True)
-    return sum(len(atom.aval.shape) == len(aval.shape) for atom, aval in pairs)
+def _num_same(around: list[Any], within: list[Any]) -> int:
+    """Returns how many values have as many axes around a step as within."""
+    pairs = zip(around, within, strict=True)
+    return sum(len(one.aval.shape) == len(other.aval.shape) for one, other in pairs)
+
+
+def _open(jaxpr: Any) -> Any:
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
 
 
 def _results(equation: Equation) -> Any:
@@ -210,7 +214,7 @@ def _inline(
       found: the results of pure operations so far, which are not computed again.
       callers: the equations that call this jaxpr, the innermost first.
     """
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
+    jaxpr = _open(closed)
     known = dict(zip(jaxpr.invars, arguments, strict=True))
     for var, constant in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
         if np.size(constant) != 1:
