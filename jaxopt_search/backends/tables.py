@@ -128,7 +128,7 @@ def update_rows(
             place = Place(row, lax.iota(jnp.int32, columns))
             counts = None if within is None else within.holds(place)
             old = [lax.dynamic_index_in_dim(one, row, keepdims=False) for one in tables]
-            new = _change(_Whole((1, columns), columns, place, counts), body, old, where)
+            new = _Part(columns, place, None, is_real=counts).change(body, old, where)
             pairs = zip(tables, new, strict=True)
             tables = tuple(lax.dynamic_update_index_in_dim(*pair, row, 0) for pair in pairs)
         return tables
@@ -225,94 +225,64 @@ def rows_and_columns(shape: Shape) -> tuple[jax.Array, jax.Array]:
     return lax.iota(jnp.int32, shape[0])[:, None], lax.iota(jnp.int32, shape[1])[None]
 
 
-def _change(parts: Any, body: Body, tables: Any, where: jax.Array) -> Any:
-    def handle(part: Any, tables: Any) -> Any:
-        return part.store(tables, body(part.place, part.load(tables)), where)
-
-    return parts.backwards(handle, tables)
+def _change(parts: "_Parts", body: Body, tables: Any, where: jax.Array) -> Any:
+    return parts.backwards(lambda part, tables: part.change(body, tables, where), tables)
 
 
-def _first(parts: Any, keys_of: Body, tables: Any) -> First:
-    def handle(part: Any, best: First | None) -> First:
+def _first(parts: "_Parts", keys_of: Body, tables: Any) -> First:
+    def handle(part: _Part, best: First | None) -> First:
         return part.earlier(keys_of(part.place, part.load(tables)), best)
 
     return parts.first_of(parts.backwards(handle, None))
 
 
-def _parts(shape: Shape, prepare: Prepare, within: Within | None) -> Any:
-    """Returns the parts of tables: a `_Whole`, or in a kernel `_Parts`."""
+def _parts(shape: Shape, prepare: Prepare, within: Within | None) -> "_Parts":
+    """Returns the parts of tables: in a kernel some rows each, else a single one."""
     if memory.is_in_kernel():
         return _cut(shape, prepare, within)
     row, column = rows_and_columns(shape)
     place = Place(row, column, prepare.of_row(row), prepare.of_column(column))
     counts = None if within is None else within.holds(place)
-    return _Whole(shape, (within or shape)[1], place, counts)
-
-
-class _Whole(NamedTuple):
-    """All entries of tables at once: the only part of itself.
-
-    Attributes:
-      shape: of the tables.
-      columns: of what counts, by which entries are numbered.
-      place: of the entries.
-      counts: which of them count; None for all.
-    """
-
-    shape: Shape
-    columns: int | jax.Array
-    place: Place
-    counts: jax.Array | None
-
-    def load(self, tables: Any) -> Values:
-        return tuple(tables)
-
-    def store(self, tables: Any, entries: Values, where: jax.Array) -> Any:
-        where = where if self.counts is None else where & self.counts
-        return tuple(jnp.where(where, *pair) for pair in zip(entries, tables, strict=True))
-
-    def backwards(self, handle: Callable[[Any, Any], Any], carry: Any) -> Any:
-        return handle(self, carry)
-
-    def earlier(self, keys: Values, best: None) -> First:
-        number = self.place.row * self.columns + self.place.column
-        return First(tuple(jnp.broadcast_to(key, number.shape) for key in keys), number)
-
-    def first_of(self, entries: First) -> First:
-        return _first_of(entries, self.shape, self.counts)
+    whole = _Part((within or shape)[1], place, None, is_real=counts)
+    return _Parts(shape, True, jnp.int32(0), lambda number, is_last: whole)
 
 
 class _Part(NamedTuple):
-    """Some rows of tables, which are handled together.
+    """Entries of tables that are handled together: all, or some rows.
 
     Attributes:
       columns: of the tables, by which entries are numbered.
       place: where the entries are; those in excess count as the last row or column.
-      column: as `place.column`; but with `is_column`, those in excess are beyond the tables.
+      column: as `place.column`; but with `is_column`, those in excess are beyond the tables. None
+        where the entries are all that the tables hold.
       is_column: where columns are not in excess; None if `column` needs no mask.
       is_real: False for entries that do not count, other than for their columns; None for none.
     """
 
     columns: int | jax.Array
     place: Place
-    column: jax.Array
+    column: jax.Array | None
     is_column: jax.Array | None = None
     is_real: jax.Array | None = None
 
     def load(self, tables: Any) -> Values:
         """Returns the entries of tables."""
-        if self.place.row.ndim == 0:  # a whole row, natively
-            row = self.place.row
+        if self.column is None:
+            return tuple(tables)
+        row = self.place.row
+        if row.ndim == 0:  # a whole row, natively
             return tuple(lax.dynamic_index_in_dim(one, row, keepdims=False) for one in tables)
-        index = self.place.row, self.column
-        return tuple(load(table, index, self.is_column) for table in tables)
+        return tuple(load(table, (row, self.column), self.is_column) for table in tables)
 
-    def store(self, tables: Any, entries: Values, where: jax.Array) -> Any:
+    def change(self, body: Body, tables: Any, where: jax.Array) -> Any:
         """Returns the tables with new entries where the scalar `where` holds."""
+        entries = body(self.place, self.load(tables))
         for some in (self.is_real, self.is_column):
             where = where if some is None else where & some
-        index = self.place.row, self.column
         pairs = zip(tables, entries, strict=True)
+        if self.column is None:
+            return tuple(jnp.where(where, new, old) for old, new in pairs)
+        index = self.place.row, self.column
         return tuple(store(table, index, entry, where) for table, entry in pairs)
 
     def earlier(self, keys: Values, best: First | None) -> First:
@@ -331,7 +301,7 @@ class _Part(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """All parts of tables in a kernel.
+    """All parts of tables.
 
     Attributes:
       shape: of the tables.
@@ -456,14 +426,9 @@ def _only(where: jax.Array, entries: First) -> First:
     return entries._replace(keys=keys)
 
 
-def _first_of(entries: First, shape: Shape, where: jax.Array | None = None) -> First:
-    """Returns the first of several entries of tables of this shape.
-
-    Args:
-      where: bool, which of them count, at least one; None for all.
-    """
-    minimum = memory.target().minimum
-    keys, is_first = [], jnp.bool_(True) if where is None else where
+def _first_of(entries: First, shape: Shape) -> First:
+    """Returns the first of several entries of tables of this shape."""
+    minimum, keys, is_first = memory.target().minimum, [], jnp.bool_(True)
     for key in entries.keys:
         lowest = minimum(jnp.where(is_first, key, null_delta(key.dtype)))
         is_first = is_first & (key == lowest)

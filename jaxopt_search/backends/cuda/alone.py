@@ -21,8 +21,9 @@ from jax.lax import GatherScatterMode
 from jaxopt_search.backends.cuda.operations import (
     ELEMENTWISE,
     REDUCTIONS,
-    UNLIKE,
     VIEWS,
+    Block,
+    expression,
     literal,
     type_of,
 )
@@ -80,6 +81,11 @@ def _flat(place: Place, shape: Sequence[int]) -> str:
     return " + ".join(terms) or "0"
 
 
+def _along(axes: Sequence[int], place: Sequence[str]) -> Place:
+    """Returns a place, given the index along each of some axes, all of them in any order."""
+    return tuple(index for _, index in sorted(zip(axes, place, strict=True)))
+
+
 def _within(place: Sequence[str], shape: Sequence[int]) -> str:
     """Returns the C++ of whether a place is one of an array."""
     pairs = zip(place, shape, strict=True)
@@ -90,15 +96,24 @@ def _whole(dtype: Any) -> bool:
     return not jnp.issubdtype(dtype, jnp.floating)
 
 
+def _limits(dtype: Any) -> tuple[Any, Any]:
+    """Returns the least and the highest value of a dtype."""
+    if dtype == np.bool_:
+        return False, True
+    return (jnp.iinfo(dtype).min, jnp.iinfo(dtype).max) if _whole(dtype) else (-np.inf, np.inf)
+
+
 class Alone:
     """Writes the C++ of one thread.
 
     Attributes:
+      values: what is known so far, set by whoever runs a block for what it is given.
       lines: what is written so far.
     """
 
     def __init__(self, names: Iterator[int]) -> None:
         self._names = names
+        self.values: dict[Any, Array] = {}
         self.lines: list[str] = []
         self._depth, self._bytes = 1, 0
         self._known: list[dict[Any, str]] = [{}]
@@ -169,41 +184,33 @@ class Alone:
         with self.loops(array.shape) as place:
             self.put(f"{name}[{_flat(place, array.shape)}] = {array.at(place)};")
 
-    def run(self, block: Any, arguments: list[Array]) -> list[Array]:
+    def value(self, atom: Any) -> Array:
+        if isinstance(atom, Literal):
+            aval: Any = atom.aval
+            return number_of(literal(atom.val, aval.dtype), aval.dtype)
+        return self.values[atom]
+
+    def run(self, block: Block) -> list[Array]:
         """Writes a block, and returns its results."""
-        known = dict(zip(block.inputs, arguments, strict=True))
         needed, often = _needed(block)
-
-        def read(atom: Any) -> Array:
-            if isinstance(atom, Literal):
-                aval: Any = atom.aval
-                return number_of(literal(atom.val, aval.dtype), aval.dtype)
-            return known[atom]
-
         for equation in block.equations:
             if not any(output in needed for output in equation.outputs):
                 continue
             try:
-                results = self.equation(equation, [*map(read, equation.inputs)])
+                results = self.equation(equation, [*map(self.value, equation.inputs)])
             except Unportable as error:
                 raise error.at(equation.origins) from None
             for output, array in zip(equation.outputs, results, strict=True):
                 most = _CHEAP if len(array.shape) == 1 else _CHEAP_OF_MANY
                 is_dear = array.weight > most and output in often
-                known[output] = self.kept(array) if is_dear or not array.shape else array
-        return [read(atom) for atom in block.outputs]
+                self.values[output] = self.kept(array) if is_dear or not array.shape else array
+        return [*map(self.value, block.outputs)]
 
     def equation(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        name = equation.name
-        handler = getattr(self, f"on_{name}".replace("-", "_"), None)
+        handler = getattr(self, f"on_{equation.name}".replace("-", "_"), None)
         if handler is not None:
             return handler(equation, inputs)
-        text = ELEMENTWISE.get(name)
-        if text is None and name in UNLIKE:
-            text = UNLIKE[name](equation)
-        if text is None:
-            raise Unportable(f"uses {name}, which a fused kernel cannot")
-        dtype = equation.outputs[0].aval.dtype
+        text, dtype = expression(equation), equation.outputs[0].aval.dtype
 
         def at(place: Place) -> str:
             own = (one.at(place if one.shape else ()) for one in inputs)
@@ -212,10 +219,32 @@ class Alone:
         weight = 1 + sum(one.weight for one in inputs)
         return [Array(equation.outputs[0].shape, dtype, at, weight)]
 
-    def _moved(self, equation: Any, array: Array, back: Callable[[Place], Place]) -> list[Array]:
-        """Returns an array of entries of another one, by where they were."""
-        shape = equation.outputs[0].shape
-        return [Array(shape, array.dtype, lambda place: array.at(back(place)), array.weight)]
+    def _view(
+        self,
+        equation: Any,
+        array: Array,
+        axes: Sequence[int | None],
+        starts: Sequence[Any] | None = None,
+        steps: Sequence[int] | None = None,
+    ) -> list[Array]:
+        """Returns entries of an array.
+
+        Args:
+          axes: of the result, along which each axis of the array goes; None where it stays at 0.
+          starts: where each begins; None for 0.
+          steps: how far it goes at a time; None for 1.
+        """
+
+        def at(place: Place) -> str:
+            where = ["0" if axis is None else place[axis] for axis in axes]
+            if steps:
+                pairs = zip(where, steps, strict=True)
+                where = [i if step == 1 else f"{i} * {step}" for i, step in pairs]
+            if starts:
+                where = [f"({start} + {i})" for start, i in zip(starts, where, strict=True)]
+            return array.at(tuple(where))
+
+        return [Array(equation.outputs[0].shape, array.dtype, at, array.weight)]
 
     def on_iota(self, equation: Any, inputs: list[Array]) -> list[Array]:
         dtype, axis = equation.outputs[0].aval.dtype, equation.params["dimension"]
@@ -223,13 +252,8 @@ class Alone:
         return [Array(equation.outputs[0].shape, dtype, lambda place: f"({kind})({place[axis]})")]
 
     def on_broadcast_in_dim(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        axes, (array, *_) = equation.params["broadcast_dimensions"], inputs
-        pairs = list(zip(axes, array.shape, strict=True))
-        return self._moved(
-            equation,
-            array,
-            lambda place: tuple("0" if size == 1 else place[axis] for axis, size in pairs),
-        )
+        axes = zip(equation.params["broadcast_dimensions"], inputs[0].shape, strict=True)
+        return self._view(equation, inputs[0], [None if n == 1 else axis for axis, n in axes])
 
     def on_reshape(self, equation: Any, inputs: list[Array]) -> list[Array]:
         array, to = inputs[0], equation.outputs[0].shape
@@ -237,51 +261,31 @@ class Alone:
         new = [axis for axis, size in enumerate(to) if size != 1]
         if [array.shape[axis] for axis in old] == [to[axis] for axis in new]:
             where = dict(zip(old, new, strict=True))
-            axes = [where.get(axis) for axis in range(len(array.shape))]
-            return self._moved(
-                equation,
-                array,
-                lambda place: tuple("0" if axis is None else place[axis] for axis in axes),
-            )
+            return self._view(equation, array, [*map(where.get, range(len(array.shape)))])
+        inner = [math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
 
-        def back(place: Place) -> Place:
+        def at(place: Place) -> str:
             flat = self.define(np.int32, _flat(place, to))
-            inner = [math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
-            return tuple(
-                f"({flat} / {step} % {size})" for step, size in zip(inner, array.shape, strict=True)
-            )
+            pairs = zip(inner, array.shape, strict=True)
+            return array.at(tuple(f"({flat} / {step} % {size})" for step, size in pairs))
 
-        return self._moved(equation, array, back)
+        return [Array(to, array.dtype, at, array.weight)]
 
     on_squeeze = on_expand_dims = on_reshape
 
     def on_transpose(self, equation: Any, inputs: list[Array]) -> list[Array]:
         order = equation.params["permutation"]
-        inverse = [order.index(axis) for axis in range(len(order))]
-        return self._moved(
-            equation, inputs[0], lambda place: tuple(place[axis] for axis in inverse)
-        )
+        return self._view(equation, inputs[0], [order.index(axis) for axis in range(len(order))])
 
     def on_rev(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        axes, shape = equation.params["dimensions"], inputs[0].shape
-
-        def back(place: Place) -> Place:
-            pairs = enumerate(zip(place, shape, strict=True))
-            return tuple(f"({n} - 1 - {i})" if axis in axes else i for axis, (i, n) in pairs)
-
-        return self._moved(equation, inputs[0], back)
+        shape, turned = inputs[0].shape, equation.params["dimensions"]
+        starts = [n - 1 if axis in turned else 0 for axis, n in enumerate(shape)]
+        steps = [-1 if axis in turned else 1 for axis in range(len(shape))]
+        return self._view(equation, inputs[0], range(len(shape)), starts, steps)
 
     def on_slice(self, equation: Any, inputs: list[Array]) -> list[Array]:
         starts, steps = equation.params["start_indices"], equation.params["strides"]
-        steps = steps or (1,) * len(starts)
-        return self._moved(
-            equation,
-            inputs[0],
-            lambda place: tuple(
-                f"({start} + {index} * {step})"
-                for start, index, step in zip(starts, place, steps, strict=True)
-            ),
-        )
+        return self._view(equation, inputs[0], range(len(starts)), starts, steps)
 
     def on_pad(self, equation: Any, inputs: list[Array]) -> list[Array]:
         array, value = inputs
@@ -343,11 +347,7 @@ class Alone:
         array, *starts = inputs
         to = equation.outputs[0].shape
         first = self._clamped([one.at(()) for one in starts], array.shape, to)
-        return self._moved(
-            equation,
-            array,
-            lambda place: tuple(f"({a} + {b})" for a, b in zip(first, place, strict=True)),
-        )
+        return self._view(equation, array, range(len(to)), first)
 
     def _clamped(self, starts: Sequence[str], shape: Any, sizes: Any) -> list[str]:
         """Returns where slices of some sizes begin, moved into an array."""
@@ -374,36 +374,27 @@ class Alone:
     # Reductions.
     def _least(self, op: str, dtype: Any) -> str:
         """Returns what a reduction begins with."""
-        limits = jnp.iinfo(dtype) if _whole(dtype) and dtype != np.bool_ else None
-        inf = np.inf if limits is None else 0
-        value = {
-            "Sum": 0,
-            "Product": 1,
-            "Or": 0,
-            "Xor": 0,
-            "And": True if dtype == np.bool_ else -1,
-            "Max": limits.min if limits else (False if dtype == np.bool_ else -inf),
-            "Min": limits.max if limits else (True if dtype == np.bool_ else inf),
-        }[op]
-        return literal(value, dtype)
+        least, most = _limits(dtype)
+        every_bit = np.invert(np.zeros((), dtype)) if op == "And" else 0
+        values = {"Product": 1, "And": every_bit, "Max": least, "Min": most}
+        return literal(values.get(op, 0), dtype)
 
     def on_reduce(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        (array,), (output,) = inputs, equation.outputs
-        op, dtype = REDUCTIONS[equation.name], output.aval.dtype
-        axes = equation.params["axes"]
+        op, axes = REDUCTIONS[equation.name], equation.params["axes"]
+        return self._reduced(op, equation.outputs[0], inputs[0], axes)
+
+    def _reduced(self, op: str, output: Any, array: Array, axes: Sequence[int]) -> list[Array]:
+        shape, dtype = output.shape, output.aval.dtype
         kept = [axis for axis in range(len(array.shape)) if axis not in axes]
-        name = self.room(output.shape, dtype) if output.shape else ""
-        with self.loops(output.shape) as place:
+        name = self.room(shape, dtype) if shape else ""
+        with self.loops(shape) as place:
             total = self.variable(dtype, self._least(op, dtype))
             with self.loops([array.shape[axis] for axis in axes]) as inner:
-                where = dict(zip((*kept, *axes), (*place, *inner), strict=True))
-                entry = array.at(tuple(where[axis] for axis in range(len(array.shape))))
+                entry = array.at(_along((*kept, *axes), (*place, *inner)))
                 self.put(f"{total} = {op}::of({total}, {entry});")
             if name:
-                self.put(f"{name}[{_flat(place, output.shape)}] = {total};")
-        if name:
-            return [stored(name, output.shape, dtype)]
-        return [Array((), dtype, lambda place: total)]
+                self.put(f"{name}[{_flat(place, shape)}] = {total};")
+        return [stored(name, shape, dtype) if name else number_of(total, dtype)]
 
     on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
     on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
@@ -444,22 +435,18 @@ class Alone:
         (ours, theirs), (batch, other_batch) = equation.params["dimension_numbers"]
         if batch or other_batch:
             raise Unportable("uses products of several matrices at once")
-        dtype, name = output.aval.dtype, self.room(output.shape, output.aval.dtype)
         free = [axis for axis in range(len(a.shape)) if axis not in ours]
         other = [axis for axis in range(len(b.shape)) if axis not in theirs]
-        kind = type_of(dtype)
-        with self.loops(output.shape) as place:
-            total = self.variable(dtype, self._least("Sum", dtype))
-            with self.loops([a.shape[axis] for axis in ours]) as inner:
-                of_a = dict(zip((*free, *ours), (*place[: len(free)], *inner), strict=True))
-                of_b = dict(zip((*other, *theirs), (*place[len(free) :], *inner), strict=True))
-                first, second = (
-                    f"({kind}){one.at(tuple(where[axis] for axis in range(len(one.shape))))}"
-                    for one, where in ((a, of_a), (b, of_b))
-                )
-                self.put(f"{total} = add({total}, mul({first}, {second}));")
-            self.put(f"{name}[{_flat(place, output.shape)}] = {total};")
-        return [stored(name, output.shape, dtype)]
+        kind, rows, axes = type_of(output.aval.dtype), len(free), len(output.shape)
+
+        def at(place: Place) -> str:
+            first = a.at(_along((*free, *ours), (*place[:rows], *place[axes:])))
+            second = b.at(_along((*other, *theirs), place[rows:]))
+            return f"mul(({kind}){first}, ({kind}){second})"
+
+        shape = *output.shape, *(a.shape[axis] for axis in ours)
+        product = Array(shape, output.aval.dtype, at)
+        return self._reduced("Sum", output, product, range(axes, len(shape)))
 
     # Indices.
     def on_gather(self, equation: Any, inputs: list[Array]) -> list[Array]:
@@ -472,10 +459,9 @@ class Alone:
         is_filled = params["mode"] == GatherScatterMode.FILL_OR_DROP
         fill = params.get("fill_value")
         if fill is None:
-            whole = _whole(dtype) and dtype != np.bool_
-            least = whole and jnp.issubdtype(dtype, jnp.signedinteger)
-            fill = (jnp.iinfo(dtype).min if least else jnp.iinfo(dtype).max) if whole else np.nan
-            fill = True if dtype == np.bool_ else fill
+            least, most = _limits(dtype)
+            fill = least if jnp.issubdtype(dtype, jnp.signedinteger) else most
+            fill = fill if _whole(dtype) else np.nan
 
         def at(place: Place) -> str:
             row = tuple(place[axis] for axis in batch)
@@ -586,58 +572,48 @@ class Alone:
                     self.put(f"if ({tests}) {name}[{_flat(index, old.shape)}] = {value};")
 
     def on_while(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        test, body = equation.blocks
-        first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-        of_test, constants = inputs[:first], inputs[first : first + second]
-        variables = self._variables(inputs[first + second :])
+        (*tests, body), params = equation.blocks, equation.params
+        pairs = zip(inputs, equation.given, strict=True)
+        number = sum(len(array.shape) == len(own.shape) for array, own in pairs)  # carried
+        variables = self._variables(inputs[:number])
         carried = [array for _, array in variables]
-        with self.within("for (;;)"):
-            (goes_on,) = self.run(test, [*of_test, *carried])
-            self.put(f"if (!{goes_on.at(())}) break;")
-            self._assign(variables, self.run(body, [*constants, *carried]))
-        return carried
-
-    def on_scan(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        (body,), params = equation.blocks, equation.params
-        length, sliced = params["length"], zip(inputs, body.inputs, strict=True)
-        last = sum(len(one.shape) == len(own.shape) for one, own in sliced)
-        results = zip(equation.outputs, body.outputs, strict=True)
-        first = last - sum(len(one.shape) == len(own.aval.shape) for one, own in results)
-        constants, each = inputs[:first], inputs[last:]
-        variables = self._variables(inputs[first:last])
-        carried = [array for _, array in variables]
-        outputs = equation.outputs[len(carried) :]
+        outputs = equation.outputs[number:]
         rows = [self.room(output.shape, output.aval.dtype) for output in outputs]
-        index = self.name("i")
-        # A scope of its own, also of one step: what is known of variables ends with it.
-        with self.within(f"for (int {index} = 0; {index} < {length}; {index}++)"):
+        index, head = "", "for (;;)"
+        if not tests:  # a scan
+            index, length = self.name("i"), params["length"]
+            head = f"for (int {index} = 0; {index} < {length}; {index}++)"
             index = f"({length - 1} - {index})" if params["reverse"] else index
-            slices = [
-                Array(one.shape[1:], one.dtype, lambda place, one=one: one.at((index, *place)), 1)
-                for one in each
-            ]
-            results = self.run(body, [*constants, *carried, *slices])
-            for name, output, row in zip(rows, outputs, results[len(carried) :], strict=True):
+        slices = [
+            Array(one.shape[1:], one.dtype, lambda place, one=one: one.at((index, *place)), 1)
+            for one in inputs[number:]
+        ]
+        self.values.update(zip(equation.given, [*carried, *slices], strict=True))
+        # A scope of its own, also of one step: what is known of variables ends with it.
+        with self.within(head):
+            for test in tests:
+                (goes_on,) = self.run(test)
+                self.put(f"if (!{goes_on.at(())}) break;")
+            results = self.run(body)
+            for name, output, row in zip(rows, outputs, results[number:], strict=True):
                 with self.loops(row.shape) as place:
                     self.put(f"{name}[{_flat((index, *place), output.shape)}] = {row.at(place)};")
-            self._assign(variables, results[: len(carried)])
-        made = [
-            stored(name, output.shape, output.aval.dtype)
-            for name, output in zip(rows, outputs, strict=True)
-        ]
-        return [*carried, *made]
+            self._assign(variables, results[:number])
+        pairs = zip(rows, outputs, strict=True)
+        return [*carried, *(stored(name, one.shape, one.aval.dtype) for name, one in pairs)]
+
+    on_scan = on_while
 
     def on_cond(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        which, *operands = inputs
         zero = [
             Array(output.shape, output.aval.dtype, functools.partial(_zero, output))
             for output in equation.outputs
         ]
         variables = self._variables(zero)
-        chosen = self.define(np.int32, f"(int)({which.at(())})")
+        chosen = self.define(np.int32, f"(int)({inputs[0].at(())})")
         for number, block in enumerate(equation.blocks):
             with self.within(f"if ({chosen} == {number})"):
-                self._assign(variables, self.run(block, operands))
+                self._assign(variables, self.run(block))
         return [array for _, array in variables]
 
 
@@ -645,14 +621,14 @@ def _zero(output: Any, place: Place) -> str:
     return literal(0, output.aval.dtype)
 
 
-def _needed(block: Any) -> tuple[set[Any], set[Any]]:
+def _needed(block: Block) -> tuple[set[Any], set[Any]]:
     """Returns the values that results depend on, and those whose entries are asked for again."""
     needed = {atom for atom in block.outputs if not isinstance(atom, Literal)}
     often, used = set(needed), set(needed)
     for equation in reversed(block.equations):
         if not any(output in needed for output in equation.outputs):
             continue
-        for number, atom in enumerate(equation.inputs):
+        for number, atom in enumerate((*equation.inputs, *equation.around)):
             if isinstance(atom, Literal):
                 continue
             if atom in used or not _asks_once(equation, number):
@@ -668,5 +644,5 @@ def _asks_once(equation: Any, number: int) -> bool:
         sizes = (math.prod(one.aval.shape) for one in (equation.inputs[0], equation.outputs[0]))
         return len(set(sizes)) == 1
     is_index = equation.name == "gather" and number == 1 and len(equation.outputs[0].shape) <= 1
-    is_in_turn = equation.name in (*ELEMENTWISE, *UNLIKE, *REDUCTIONS, *_CUMULATIVE)
+    is_in_turn = equation.name in (*ELEMENTWISE, *REDUCTIONS, *_CUMULATIVE)
     return is_index or is_in_turn

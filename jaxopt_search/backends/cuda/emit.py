@@ -16,7 +16,7 @@ import math
 import pathlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jax.extend.core import Literal
@@ -26,12 +26,12 @@ from jaxopt_search.backends.cuda.alone import Alone, Array, number_of, stored
 from jaxopt_search.backends.cuda.operations import (
     ELEMENTWISE,
     REDUCTIONS,
-    UNLIKE,
     VIEWS,
     Block,
     Equation,
     Var,
     block_of,
+    expression,
     literal,
     type_of,
 )
@@ -41,6 +41,7 @@ HEADER = (pathlib.Path(__file__).parent / "header.h").read_text()
 BARRIER_AFTER_WRITES = False
 """Whether none is left out: set it before a kernel is made, to find out if a barrier is missing."""
 _EXCHANGE = 512  # bytes for what warps have found
+_REPLACES = "replaces a buffer, expected the one that `store` returns"
 _USES_IN_LOOP = 8  # of a line in a loop, for one outside
 
 
@@ -66,27 +67,25 @@ def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 # -- Which layouts are needed ---------------------------------------------------------------------
-def demand(block: Block) -> None:
+Layouts: TypeAlias = set[Layout]
+Wanted: TypeAlias = dict[Any, Layouts]
+"""The layouts in which each value of a program is needed."""
+
+
+def demand(block: Block, of_outputs: list[Layouts], wanted: Wanted) -> None:
     """Notes the layouts in which values are needed for those in which the outputs are."""
-    wanted = block.wanted
+    for output, layouts in zip(block.outputs, of_outputs, strict=True):
+        if isinstance(output, Var):
+            wanted[output] |= layouts
     for equation in reversed(block.equations):
         outs = [wanted[output] for output in equation.outputs]
         if any(outs):
-            for atom, layouts in zip(equation.inputs, _wants(equation, outs), strict=True):
+            for atom, layouts in zip(equation.inputs, _wants(equation, outs, wanted), strict=True):
                 if isinstance(atom, Var):
                     wanted[atom] |= layouts
 
 
-def _demand_of(block: Block, of_outputs: list[set[Layout]]) -> list[set[Layout]]:
-    """Returns the layouts in which a block needs its inputs."""
-    for output, layouts in zip(block.outputs, of_outputs, strict=True):
-        if isinstance(output, Var):
-            block.wanted[output] |= layouts
-    demand(block)
-    return [block.wanted[var] for var in block.inputs]
-
-
-def _wants(equation: Equation, outs: list[set[Layout]]) -> list[set[Layout]]:
+def _wants(equation: Equation, outs: list[Layouts], wanted: Wanted) -> list[Layouts]:
     """Returns the layouts in which the operands are needed."""
     name, inputs = equation.name, equation.inputs
     naturals = [{natural(atom)} for atom in inputs]
@@ -95,7 +94,7 @@ def _wants(equation: Equation, outs: list[set[Layout]]) -> list[set[Layout]]:
             return [{MEMORY}, *({_like(a, layout) for layout in outs[0]} for a in inputs[1:])]
         case "store":
             return [{MEMORY}, *naturals[1:]]
-        case "copy" if len(inputs) == 3:
+        case "copy_buffer":
             return [{MEMORY}, {MEMORY}, {UNIFORM}]
         case "settled":
             return [{MEMORY}]
@@ -104,15 +103,16 @@ def _wants(equation: Equation, outs: list[set[Layout]]) -> list[set[Layout]]:
             read = [{MEMORY if atom.aval.shape else UNIFORM} for atom in inputs[:number]]
             return [*read, *({_like(a, one) for one in layouts} for a in inputs[number:])]
         case "cond":
-            of_branches = [_demand_of(block, outs) for block in equation.blocks]
-            return [{UNIFORM}, *(set().union(*each) for each in zip(*of_branches, strict=True))]
+            for branch in equation.blocks:
+                demand(branch, outs, wanted)
+            return [{UNIFORM}]
         case "while" | "scan":
-            return _wants_of_loop(equation, outs)
+            return _wants_of_loop(equation, outs, wanted)
     to = equation.outputs[0].shape
     if name in VIEWS or name in REDUCTIONS:
         is_view = _squeezed(inputs[0].aval.shape) == _squeezed(to)
         return [{_like(inputs[0], layout) for layout in outs[0]}] if is_view else naturals
-    if name in ELEMENTWISE or name in UNLIKE or name == "broadcast_in_dim":
+    if name in ELEMENTWISE or name == "broadcast_in_dim":
         shapes = (_expanded(equation, number) for number in range(len(inputs)))
         return [{_before(shape, to, layout) for layout in outs[0]} for shape in shapes]
     return naturals
@@ -147,96 +147,43 @@ def _before(shape: tuple[int, ...], to: tuple[int, ...], layout: Layout) -> Layo
     return Layout(*to) if shape[0] != 1 else Layout(to[1])
 
 
-def _wants_of_loop(equation: Equation, outs: list[set[Layout]]) -> list[set[Layout]]:
-    """Returns the layouts that a loop needs; what it carries it carries in each of them."""
-    loop = _Loop.of(equation)
-    carried = [set(one) for one in outs]
+def _wants_of_loop(equation: Equation, outs: list[Layouts], wanted: Wanted) -> list[Layouts]:
+    """Returns the layouts in which a loop carries what it carries, from its beginning on."""
+    *tests, body = equation.blocks
+    shapes = [[one.aval.shape for one in ones] for ones in (equation.inputs, equation.given)]
+    if shapes[0] != shapes[1] or len(outs) != len(equation.given):
+        raise Unportable("uses scan over arrays")
+    carried = [wanted[var] for var in equation.given]
+    for own, layouts in zip(carried, outs, strict=True):
+        own |= layouts
     while True:
-        inside = _demand_of(loop.body, carried)
-        of_test = _demand_of(loop.test, [{UNIFORM}]) if loop.test else []
-        needed = inside[len(loop.constants) :]
-        if loop.test:
-            pairs = zip(needed, of_test[len(loop.test_constants) :], strict=True)
-            needed = [a | b for a, b in pairs]
-        more = [a | b for a, b in zip(carried, needed, strict=True)]
-        if more == carried:
-            break
-        carried = more
-    before = of_test[: len(loop.test_constants)]
-    return [*before, *inside[: len(loop.constants)], *carried]
-
-
-class _Loop(NamedTuple):
-    """The parts of a `while` or `scan`; `length` instead of a test for the latter."""
-
-    test: Block | None
-    body: Block
-    test_constants: list[Any]
-    constants: list[Any]
-    carried: list[Any]
-    length: int
-
-    @classmethod
-    def of(cls, equation: Equation) -> "_Loop":
-        params, inputs = equation.params, equation.inputs
-        if equation.name == "scan":
-            (body,) = equation.blocks
-            number = len(inputs) - len(equation.outputs)  # of constants, if it is over no arrays
-            ours, bodys = (*inputs, *equation.outputs), (*body.inputs, *body.outputs)
-            if any(a.aval.shape != b.aval.shape for a, b in zip(ours, bodys, strict=True)):
-                raise Unportable("uses scan over arrays")
-            return cls(None, body, [], inputs[:number], inputs[number:], params["length"])
-        test, body = equation.blocks
-        first, second = params["cond_nconsts"], params["body_nconsts"]
-        ends = first, first + second
-        return cls(test, body, inputs[: ends[0]], inputs[ends[0] : ends[1]], inputs[ends[1] :], 0)
-
-
-def _unwritten(block: Block, atom: Any) -> Any:
-    """Returns the input of a block that a buffer is, if the block never writes to it; else None."""
-    made = {output: eqn for eqn in block.equations for output in eqn.outputs}
-    while (equation := made.get(atom)) is not None:
-        number = equation.outputs.index(atom)
-        if equation.name == "cond":
-            inner, operands = equation.blocks, equation.inputs[1:]
-            found = {_unwritten(block, block.outputs[number]) for block in inner}
-            places = {
-                block.inputs.index(var) for block in inner for var in found if var in block.inputs
-            }
-            if None in found or len(places) != 1:
-                return None
-            atom = operands[places.pop()]
-        elif equation.name in ("while", "scan"):
-            loop = _Loop.of(equation)
-            own = loop.body.inputs[len(loop.constants) + number]
-            if _unwritten(loop.body, loop.body.outputs[number]) is not own:
-                return None
-            atom = loop.carried[number]
-        else:
-            return None
-    return atom
+        before = [set(own) for own in carried]
+        for test in tests:
+            demand(test, [{UNIFORM}], wanted)
+        demand(body, before, wanted)
+        if carried == before:
+            return before
 
 
 # -- C++ ------------------------------------------------------------------------------------------
 @dataclasses.dataclass(eq=False)
 class _Storage:
-    """An array in memory.
-
-    Attributes:
-      version: how often it was written so far, by which reads of what is no more are found.
-    """
+    """An array in memory."""
 
     name: str
     aval: Any
     is_constant: bool
-    version: int = 0
 
 
 class _Part(NamedTuple):
-    """A buffer as it is after some writes."""
+    """A buffer as it is after this many writes."""
 
     storage: _Storage
     version: int
+
+
+Accesses: TypeAlias = dict[Any, set[tuple[bool, Any]]]
+"""Of each array, whether it was written, and by what key."""
 
 
 class Emitter:
@@ -244,6 +191,8 @@ class Emitter:
 
     Attributes:
       threads: T.
+      wanted: the layouts in which each value is needed.
+      known: of each value so far, what it is by layout, or the buffer.
       lines: what is written so far.
       scratch: bytes through which threads exchange values.
       uses: of each array in memory, a guess of how often it is touched.
@@ -251,12 +200,16 @@ class Emitter:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        self.wanted: Wanted = defaultdict(set)
+        self.known: dict[Any, Any] = {}
         self.lines: list[str] = []
         self.depth = 1
         self.scratch = 0
         self._number, self._numbers = 0, itertools.count()
         self._slots, self._in_slots = range(0), []  # lines that are yet to be written for each slot
-        self._accesses: dict[Any, set[tuple[bool, Any]]] = defaultdict(set)
+        self._accesses: Accesses = defaultdict(set)
+        # Of writes to each array so far, by which reads of what is no more are found.
+        self._versions: dict[_Storage, int] = defaultdict(int)
         self._loops = 0  # around the code that is written
         self.uses: dict[Any, int] = defaultdict(int)
 
@@ -361,8 +314,8 @@ class Emitter:
         return (index, layout) if is_dealt_out_once and isinstance(index, Var) else None
 
     # Values.
-    def get(self, known: dict[Any, Any], atom: Any, layout: Layout) -> Value:
-        return self.in_layout(atom, self._known(known, atom), layout)
+    def get(self, atom: Any, layout: Layout) -> Value:
+        return self.in_layout(atom, self.look_up(atom), layout)
 
     def in_layout(self, atom: Any, found: dict[Layout, Value], layout: Layout) -> Value:
         """Returns a value in a layout, through memory if threads have it in another one only.
@@ -394,14 +347,13 @@ class Emitter:
         return lambda entry: f"{name}[{entry}]"
 
     # Blocks.
-    def run(self, block: Block, arguments: list[Any]) -> list[Any]:
+    def run(self, block: Block) -> list[Any]:
         """Writes a block, and returns its outputs: of each, what is known of it."""
-        known: dict[Any, Any] = dict(zip(block.inputs, arguments, strict=True))
         for equation in block.equations:
-            wanted = [block.wanted[output] for output in equation.outputs]
+            wanted = [self.wanted[output] for output in equation.outputs]
             if any(wanted):
                 try:
-                    results = self.equation(known, equation, wanted)
+                    results = self.equation(equation, wanted[0])
                     for output, result, layouts in zip(
                         equation.outputs, results, wanted, strict=True
                     ):
@@ -409,28 +361,34 @@ class Emitter:
                             result |= {one: self.in_layout(output, result, one) for one in layouts}
                 except Unportable as error:
                     raise error.at(equation.origins) from None
-                known.update(zip(equation.outputs, results, strict=True))
-        return [self._known(known, atom) for atom in block.outputs]
+                self.known.update(zip(equation.outputs, results, strict=True))
+        return [*map(self.look_up, block.outputs)]
 
-    def equation(self, known: Any, equation: Equation, wanted: list[set[Layout]]) -> list[Any]:
-        """Writes an equation; returns of each result, by layout, the value, or the buffer."""
-        name, inputs = equation.name, equation.inputs
-        if name == "copy" and len(inputs) == 3:  # ours; JAX's has one operand
-            return [self.copy(known, equation)]
-        handler = getattr(self, f"on_{name}", None)
+    def look_up(self, atom: Any) -> Any:
+        """Returns what is known of a value: itself by layout, or the buffer."""
+        if isinstance(atom, Literal):
+            aval: Any = atom.aval
+            text = literal(atom.val, aval.dtype)
+            return {UNIFORM: lambda slot: text}
+        return self.known.get(atom)
+
+    def equation(self, equation: Equation, layouts: Layouts) -> list[Any]:
+        """Writes an equation; returns of each result, by layout, the value, or the buffer.
+
+        Args:
+          layouts: in which the first result is needed.
+        """
+        handler = getattr(self, f"on_{equation.name}", None)
         if handler is not None:
-            return handler(known, equation, wanted)
-        if name not in ELEMENTWISE and name not in UNLIKE:
-            raise Unportable(f"uses {name}, which a fused kernel cannot")
-        (output,) = equation.outputs
-        text = ELEMENTWISE.get(name) or UNLIKE[name](equation)
+            return handler(equation, layouts)
+        (output,), text = equation.outputs, expression(equation)
         results = {}
-        for layout in wanted[0]:
-            values = [self.operand(known, equation, i, layout) for i in range(len(inputs))]
+        for layout in layouts:
+            values = [self.operand(equation, i, layout) for i in range(len(equation.inputs))]
             results[layout] = self.define(output.aval.dtype, layout, _formatted(text, values))
         return [results]
 
-    def on_iota(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_iota(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (output,), params = equation.outputs, equation.params
         shape = output.shape
         size, inner = shape[params["dimension"]], math.prod(shape[params["dimension"] + 1 :])
@@ -439,16 +397,16 @@ class Emitter:
         def at(layout: Layout) -> Value:
             return lambda slot: f"({kind})({self.entry(layout, slot)} / {inner} % {size})"
 
-        return [{layout: at(layout) for layout in wanted[0]}]
+        return [{layout: at(layout) for layout in layouts}]
 
-    def on_broadcast_in_dim(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
-        return [{layout: self.operand(known, equation, 0, layout) for layout in wanted[0]}]
+    def on_broadcast_in_dim(self, equation: Equation, layouts: Layouts) -> list[Any]:
+        return [{layout: self.operand(equation, 0, layout) for layout in layouts}]
 
-    def operand(self, known: Any, equation: Equation, number: int, layout: Layout) -> Value:
+    def operand(self, equation: Equation, number: int, layout: Layout) -> Value:
         """Returns an operand by the slots of a result in a layout."""
         shape, to = _expanded(equation, number), equation.outputs[0].shape
         before = _before(shape, to, layout)
-        value = self.get(known, equation.inputs[number], before)
+        value = self.get(equation.inputs[number], before)
         if before in (UNIFORM, layout) and _squeezed(shape) in ((), _squeezed(to)):
             return value
         parts = max(1, to[1] // self.threads)  # slots of a row
@@ -456,11 +414,11 @@ class Emitter:
             return lambda slot: value(slot % parts)
         return lambda slot: value(slot // parts)
 
-    def on_reshape(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_reshape(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (atom,), (output,) = equation.inputs[:1], equation.outputs
         if _squeezed(atom.aval.shape) == _squeezed(output.shape):
-            return [{one: self.get(known, atom, _like(atom, one)) for one in wanted[0]}]
-        return [{natural(atom): self.get(known, atom, natural(atom))}]
+            return [{one: self.get(atom, _like(atom, one)) for one in layouts}]
+        return [{natural(atom): self.get(atom, natural(atom))}]
 
     on_squeeze = on_expand_dims = on_reshape
 
@@ -477,29 +435,19 @@ class Emitter:
         own = f"({type_of(dtype)})({value})"
         return f"reduce<{op}, {group}>({own}, t, exchange, turn)" if group > 1 else value
 
-    def on_reduce(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_reduce(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (atom,), (output,) = equation.inputs, equation.outputs
         op, dtype = REDUCTIONS[equation.name], output.aval.dtype
         shape, axes = atom.aval.shape, equation.params["axes"]
         kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
         if math.prod(kept) == math.prod(shape):  # over axes of one element
-            return [{one: self.get(known, atom, _like(atom, one)) for one in wanted[0]}]
+            return [{one: self.get(atom, _like(atom, one)) for one in layouts}]
         layout = natural(atom)
-        value = self.get(known, atom, layout)
+        value = self.get(atom, layout)
         if math.prod(kept) == 1:
             return [{UNIFORM: self._all_reduced(dtype, op, layout, value)}]
         if len(shape) == 2 and axes == (1,):
             return [{Layout(*shape): self._rows_reduced(dtype, op, shape, value)}]
-        if len(shape) == 2 and axes == (0,):
-            height, width = shape
-            read = self.exchanged(dtype, layout, value)
-            total = self.variable(dtype, Layout(width))
-            for slot in self.slots(Layout(width)):
-                entry, own = self.entry(Layout(width), slot), total(slot)
-                self.put(f"{own} = {read(entry)};")
-                step = f"{own} = {op}::of({own}, {read(f'{entry} + row * {width}')});"
-                self.put(f"for (int row = 1; row < {height}; row++) {step}")
-            return [{Layout(width): total}]
         raise Unportable(f"uses {equation.name} over axes {axes} of shape {shape}")
 
     on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
@@ -520,12 +468,12 @@ class Emitter:
 
         return self.define(dtype, layout, of_row)
 
-    def on_cumsum(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_cumsum(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (atom,), (output,), params = equation.inputs, equation.outputs, equation.params
         shape, dtype, layout = atom.aval.shape, output.aval.dtype, natural(atom)
         if params["axis"] != len(shape) - 1 or params["reverse"]:
             raise Unportable("uses cumsum over another axis than the last, or backwards")
-        value, width = self.get(known, atom, layout), shape[-1]
+        value, width = self.get(atom, layout), shape[-1]
         parts, group = max(1, width // self.threads), self._meet(width)  # slots of a row
         total = self._named(layout)
         for slot in self.slots(layout):
@@ -537,12 +485,12 @@ class Emitter:
             self.put(f"const {type_of(dtype)} {total(slot)} = {own};")
         return [{layout: total}]
 
-    def on_argmin(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_argmin(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (atom,), (output,) = equation.inputs, equation.outputs
         if len(_squeezed(atom.aval.shape)) != 1 or len(atom.aval.shape) != 1:
             raise Unportable(f"uses {equation.name} over one axis of several")
         op, layout = {"argmin": "Min", "argmax": "Max"}[equation.name], natural(atom)
-        value, dtype = self.get(known, atom, layout), output.aval.dtype
+        value, dtype = self.get(atom, layout), output.aval.dtype
         best = self._all_reduced(atom.aval.dtype, op, layout, value)(0)
         kind, beyond = type_of(dtype), layout.count
 
@@ -556,10 +504,10 @@ class Emitter:
 
     on_argmax = on_argmin
 
-    def on_pick(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_pick(self, equation: Equation, layouts: Layouts) -> list[Any]:
         values, lane = equation.inputs
         dtype, layout = values.aval.dtype, natural(values)
-        value, lane = self.get(known, values, layout), self.get(known, lane, UNIFORM)(0)
+        value, lane = self.get(values, layout), self.get(lane, UNIFORM)(0)
         if self.threads > LANES < layout.count:
             text = self.exchanged(dtype, layout, value)(lane)
         else:
@@ -569,42 +517,19 @@ class Emitter:
             text = f"from_lane({own}, {lane} % {LANES})"
         return [{UNIFORM: self.define(dtype, UNIFORM, lambda slot: text)}]
 
-    def on_slice(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
-        (atom,), (output,), params = equation.inputs, equation.outputs, equation.params
-        shape, layout = atom.aval.shape, natural(atom)
-        if params["strides"] is not None and set(params["strides"]) != {1}:
-            raise Unportable("uses slices with strides")
-        value, dtype = self.get(known, atom, layout), output.aval.dtype
-        read = self.exchanged(dtype, layout, value)
-        starts, sizes = params["start_indices"], output.shape
-
-        def entry(own: str) -> str:
-            """Returns the entry of the whole of an entry of the part."""
-            terms, inner, own_inner = [], 1, 1
-            for axis in reversed(range(len(shape))):
-                place = f"({own}) / {own_inner} % {sizes[axis]} + {starts[axis]}"
-                terms.append(f"({place}) * {inner}")
-                inner, own_inner = inner * shape[axis], own_inner * sizes[axis]
-            return " + ".join(terms)
-
-        def at(layout: Layout) -> Value:
-            return self.define(dtype, layout, lambda slot: read(entry(self.entry(layout, slot))))
-
-        return [{layout: at(layout) for layout in wanted[0]}]
-
     # Memory.
-    def _buffer(self, known: Any, atom: Any) -> _Storage:
-        storage, version = known[atom]
-        if version != storage.version:
+    def _buffer(self, atom: Any) -> _Storage:
+        storage, version = self.known[atom]
+        if version != self._versions[storage]:
             raise Unportable("reads a buffer as it was before a write to it")
         return storage
 
-    def on_load(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_load(self, equation: Equation, layouts: Layouts) -> list[Any]:
         buffer, index, *masks = equation.inputs
-        storage, dtype = self._buffer(known, buffer), equation.outputs[0].aval.dtype
+        storage, dtype = self._buffer(buffer), equation.outputs[0].aval.dtype
         results = {}
-        for layout in wanted[0]:
-            parts = [self.get(known, atom, _like(atom, layout)) for atom in (index, *masks)]
+        for layout in layouts:
+            parts = [self.get(atom, _like(atom, layout)) for atom in (index, *masks)]
             self._access(storage, False, self._key(index, layout))
 
             def at(slot: int, parts: Any = parts) -> str:
@@ -615,15 +540,15 @@ class Emitter:
             results[layout] = self.define(dtype, layout, at)
         return [results]
 
-    def on_settled(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
-        storage = self._buffer(known, equation.inputs[0])
+    def on_settled(self, equation: Equation, layouts: Layouts) -> list[Any]:
+        storage = self._buffer(equation.inputs[0])
         self._access(storage, False, None)
         return [_Part(_Storage(storage.name, storage.aval, is_constant=True), 0)]
 
-    def on_store(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_store(self, equation: Equation, layouts: Layouts) -> list[Any]:
         buffer, *rest = equation.inputs
-        layout, storage = natural(rest[0]), self._buffer(known, buffer)
-        index, value, where = (self.get(known, atom, _like(atom, layout)) for atom in rest)
+        layout, storage = natural(rest[0]), self._buffer(buffer)
+        index, value, where = (self.get(atom, _like(atom, layout)) for atom in rest)
         is_one = layout == UNIFORM
         self._access(storage, True, "one" if is_one else self._key(rest[0], layout))
         owner = "t == 0" if is_one else self.owner(layout)
@@ -639,30 +564,30 @@ class Emitter:
     def _written(self, storage: _Storage) -> _Part:
         if BARRIER_AFTER_WRITES:
             self.barrier()
-        storage.version += 1
-        return _Part(storage, storage.version)
+        self._versions[storage] += 1
+        return _Part(storage, self._versions[storage])
 
-    def copy(self, known: Any, equation: Equation) -> _Part:
+    def on_copy_buffer(self, equation: Equation, layouts: Layouts) -> list[Any]:
         to, source, where = equation.inputs
-        storage, other = self._buffer(known, to), self._buffer(known, source)
-        condition = self.get(known, where, UNIFORM)(0)
+        storage, other = self._buffer(to), self._buffer(source)
+        condition = self.get(where, UNIFORM)(0)
         self._access(other, False, "in turn")
         self._access(storage, True, "in turn")
         size = math.prod(to.aval.shape)
         each = f"for (int j = t; j < {size}; j += {self.threads})"
         self.put(f"if ({condition}) {each} {storage.name}[j] = {other.name}[j];")
-        return self._written(storage)
+        return [self._written(storage)]
 
-    def on_each(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
+    def on_each(self, equation: Equation, layouts: Layouts) -> list[Any]:
         """Writes what each thread computes by itself for each of its lanes, one after the other."""
         (block,), inputs, outputs = equation.blocks, equation.inputs, equation.outputs
         number = equation.params["num_shared"]
-        read = [self._read_alone(known, atom) for atom in inputs[:number]]
+        read = [self._read_alone(atom) for atom in inputs[:number]]
         results: list[Any] = [{} for _ in outputs]
-        for layout in set().union(*wanted):
+        for layout in set().union(*(self.wanted[output] for output in outputs)):
             slots, lanes = self.slots(layout), []
             for atom in inputs[number:]:
-                value, kind = self.get(known, atom, _like(atom, layout)), type_of(atom.aval.dtype)
+                value, kind = self.get(atom, _like(atom, layout)), type_of(atom.aval.dtype)
                 texts = [value(slot) for slot in slots]
                 if len(set(texts)) > 1:
                     self.put(f"const {kind} {(name := self.name())}[] = {{{', '.join(texts)}}};")
@@ -673,7 +598,8 @@ class Emitter:
                 self.put(f"{type_of(output.aval.dtype)} {name}[{len(slots)}];")
             with self.within(f"for (int s = 0; s < {len(slots)}; s++)"):
                 alone = Alone(self._numbers)
-                ends = [one.at(()) for one in alone.run(block, [*read, *lanes])]
+                alone.values.update(zip(equation.given, [*read, *lanes], strict=True))
+                ends = [one.at(()) for one in alone.run(block)]
                 for line in alone.lines:
                     self.put(line)
                 for name, end in zip(made, ends, strict=True):
@@ -682,79 +608,80 @@ class Emitter:
                 result[layout] = functools.partial("{}[{}]".format, name)
         return results
 
-    def _read_alone(self, known: Any, atom: Any) -> Array:
+    def _read_alone(self, atom: Any) -> Array:
         if not atom.aval.shape:
-            return number_of(self.get(known, atom, UNIFORM)(0), atom.aval.dtype)
-        storage = self._buffer(known, atom)
+            return number_of(self.get(atom, UNIFORM)(0), atom.aval.dtype)
+        storage = self._buffer(atom)
         self._access(storage, False, None)
         self.uses[storage.name] += _USES_IN_LOOP ** (self._loops + 1)
         return stored(storage.name, atom.aval.shape, atom.aval.dtype)
 
     # Control flow.
-    def on_cond(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
-        which, *operands = equation.inputs
-        which = self.get(known, which, UNIFORM)(0)
-        results = self._variables(equation.outputs, wanted)
-        before = {name: set(them) for name, them in self._accesses.items()}
-        after: dict[Any, set[Any]] = defaultdict(set)
-        arguments = [self._known(known, atom) for atom in operands]
-        versions = {part.storage: part.version for part in arguments if isinstance(part, _Part)}
-        last, ends = {}, []
-        count = len(equation.blocks)
+    def on_cond(self, equation: Equation, layouts: Layouts) -> list[Any]:
+        which, count = self.get(equation.inputs[0], UNIFORM)(0), len(equation.blocks)
+        results, ends = self._variables(equation.outputs), []
+        accesses, versions = self._accesses, self._versions
+        after: Any = defaultdict(set)
+        last: Any = defaultdict(int)
         for number, block in enumerate(equation.blocks):
-            self._accesses = defaultdict(set, {name: set(them) for name, them in before.items()})
-            for storage, version in versions.items():
-                storage.version = version
+            self._accesses, self._versions = _copied(accesses), versions.copy()
             test = f"if ({which} == {number})" if number == 0 else f"else if ({which} == {number})"
             if count == 2:
                 test = f"if (!{which})" if number == 0 else "else"
             elif number == count - 1:
                 test = "else"
             with self.within(test):
-                ends.append(self._assign_all(block, arguments, results, wanted, equation))
-            for name, them in self._accesses.items():
-                after[name] |= them
-            for storage in versions:
-                last[storage] = max(last.get(storage, 0), storage.version)
-        self._accesses = after
-        for storage, version in last.items():
-            storage.version = version
+                ends.append(self._assign_all(block, results))
+            for storage, them in self._accesses.items():
+                after[storage] |= them
+            for storage, version in self._versions.items():
+                last[storage] = max(last[storage], version)
+        self._accesses, self._versions = after, last
         return self._parts(results, ends)
 
-    def _parts(self, results: list[Any], ends: list[list[Any]]) -> list[Any]:
-        """Returns results, with buffers as they are now."""
-        for number, result in enumerate(results):
-            if result is None:
-                storages = {end[number].storage for end in ends}
-                if len(storages) > 1:
-                    raise Unportable("replaces a buffer, expected the one that `store` returns")
-                (storage,) = storages
-                results[number] = _Part(storage, storage.version)
-        return results
+    def on_while(self, equation: Equation, layouts: Layouts) -> list[Any]:
+        *tests, body = equation.blocks
+        carried = self._variables(equation.given)
+        starts: list[Any] = list(carried)
+        written: set[_Storage] = set()
+        for number, (atom, var) in enumerate(zip(equation.inputs, equation.given, strict=True)):
+            if starts[number] is None:
+                storage = self._buffer(atom)
+                if body.outputs[number] is not var:
+                    written.add(storage)
+                    self._versions[storage] += 1  # what is outside is of the past from here on
+                starts[number] = _Part(storage, self._versions[storage])
+            for layout, variable in (carried[number] or {}).items():
+                self.assign(layout, variable, self.get(atom, layout))
+        self.known.update(zip(equation.given, starts, strict=True))
+        before = _copied(self._accesses)
+        for storage in (*written, "scratch"):  # by the step before
+            self._accesses[storage] |= {(True, None), (False, None)}
+        head = "for (;;)" if tests else f"for (int j = 0; j < {equation.params['length']}; j++)"
+        self._loops += 1
+        with self.within(head):
+            for test in tests:
+                (goes_on,) = self.run(test)
+                self.put(f"if (!{goes_on[UNIFORM](0)}) break;")
+            ends = self._assign_all(body, carried)
+        self._loops -= 1
+        for storage, them in before.items():
+            self._accesses[storage] |= them
+        return self._parts(carried, [starts, ends])
 
-    def _variables(self, outputs: list[Var], wanted: list[set[Layout]]) -> list[Any]:
-        """Returns variables for results, by layout; None for buffers."""
+    on_scan = on_while
+
+    def _variables(self, values: list[Var]) -> list[Any]:
+        """Returns variables for values, by layout; None for buffers."""
+        wanted = [(var.aval.dtype, sorted(self.wanted[var])) for var in values]
         return [
-            None
-            if MEMORY in layouts
-            else {layout: self.variable(output.aval.dtype, layout) for layout in sorted(layouts)}
-            for output, layouts in zip(outputs, wanted, strict=True)
+            None if MEMORY in layouts else {one: self.variable(dtype, one) for one in layouts}
+            for dtype, layouts in wanted
         ]
 
-    def _known(self, known: Any, atom: Any) -> Any:
-        """Returns what is known of a value: itself by layout, or the buffer."""
-        if isinstance(atom, Literal):
-            aval: Any = atom.aval
-            text = literal(atom.val, aval.dtype)
-            return {UNIFORM: lambda slot: text}
-        return known.get(atom)
-
-    def _assign_all(
-        self, block: Block, arguments: Any, to: list[Any], wanted: Any, equation: Equation
-    ) -> list[Any]:
+    def _assign_all(self, block: Block, to: list[Any]) -> list[Any]:
         """Writes a block, and the assignment of its outputs to variables; returns the outputs."""
-        outputs = self.run(block, arguments)
-        fresh = []
+        outputs, fresh = self.run(block), []
         for atom, output, variables in zip(block.outputs, outputs, to, strict=True):
             for layout, variable in (variables or {}).items():
                 value = self.in_layout(atom, output, layout)
@@ -767,45 +694,19 @@ class Emitter:
             self.assign(layout, variable, value)
         return outputs
 
-    def on_while(self, known: Any, equation: Equation, wanted: Any) -> list[Any]:
-        loop = _Loop.of(equation)
-        inside = loop.body.inputs[len(loop.constants) :]
-        layouts = [loop.body.wanted[var] | one for var, one in zip(inside, wanted, strict=True)]
-        if loop.test:
-            of_test = loop.test.inputs[len(loop.test_constants) :]
-            pairs = zip(layouts, of_test, strict=True)
-            layouts = [one | loop.test.wanted[var] for one, var in pairs]
-        carried = self._variables(equation.outputs, layouts)
-        start = [self._known(known, atom) for atom in loop.carried]
-        written: set[_Storage] = set()
-        for number, (atom, variables) in enumerate(zip(loop.carried, carried, strict=True)):
-            if variables is None:
-                storage = self._buffer(known, atom)
-                if _unwritten(loop.body, loop.body.outputs[number]) is not inside[number]:
-                    written.add(storage)
-                    storage.version += 1  # what is outside is of the past from the first write on
-                carried[number] = _Part(storage, storage.version)
-            for layout, variable in variables.items() if variables else ():
-                self.assign(layout, variable, self.in_layout(atom, start[number], layout))
-        variables = [None if isinstance(one, _Part) else one for one in carried]
-        before = {name: set(them) for name, them in self._accesses.items()}
-        for storage in (*written, "scratch"):  # by the step before
-            self._accesses[storage] |= {(True, None), (False, None)}
-        head = f"for (int j = 0; j < {loop.length}; j++)" if loop.test is None else "for (;;)"
-        self._loops += 1
-        with self.within(head):
-            if loop.test is not None:
-                constants = [self._known(known, atom) for atom in loop.test_constants]
-                (goes_on,) = self.run(loop.test, [*constants, *carried])
-                self.put(f"if (!{goes_on[UNIFORM](0)}) break;")
-            constants = [self._known(known, atom) for atom in loop.constants]
-            ends = self._assign_all(loop.body, [*constants, *carried], variables, layouts, equation)
-        self._loops -= 1
-        for name, them in before.items():
-            self._accesses[name] |= them
-        return self._parts(variables, [ends])
+    def _parts(self, results: list[Any], of_blocks: list[list[Any]]) -> list[Any]:
+        """Returns results, with buffers, the same ones in all blocks, as they are now."""
+        for number, result in enumerate(results):
+            if result is None:
+                storage, *others = {ends[number].storage for ends in of_blocks}
+                if others:
+                    raise Unportable(_REPLACES)
+                results[number] = _Part(storage, self._versions[storage])
+        return results
 
-    on_scan = on_while
+
+def _copied(accesses: Accesses) -> Accesses:
+    return defaultdict(set, {storage: set(them) for storage, them in accesses.items()})
 
 
 def _formatted(text: str, values: list[Value]) -> Value:
@@ -846,31 +747,36 @@ def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 
       num_warps: of a program, a power of two.
       room: bytes of shared memory of a program, for the arrays that it touches most.
     """
-    block = block_of(program.jaxpr)
-    for output, is_buffer in zip(block.outputs, program.is_buffer, strict=True):
-        if isinstance(output, Var):
-            block.wanted[output].add(MEMORY if is_buffer else UNIFORM)
-    demand(block)
+    arguments = [Var(aval) for aval in program.jaxpr.in_avals]
+    block = block_of(program.jaxpr, arguments)
     threads = num_warps * LANES
     emitter = Emitter(threads)
-    first = len(block.inputs) - len(block.outputs)  # of what is carried
-    arguments = [_argument(number, var, block, first) for number, var in enumerate(block.inputs)]
-    storages = [part.storage if isinstance(part, _Part) else None for part in arguments]
-    results = emitter.run(block, arguments)
+    wanted = [{MEMORY if is_buffer else UNIFORM} for is_buffer in program.is_buffer]
+    demand(block, wanted, emitter.wanted)
+    first = len(arguments) - len(block.outputs)  # of what is carried
+    storages: dict[int, _Storage] = {}
+    for number, var in enumerate(arguments):
+        if MEMORY in emitter.wanted[var]:
+            storages[number] = _Storage(f"b{number}", var.aval, number < first)
+            emitter.known[var] = _Part(storages[number], 0)
+        elif emitter.wanted[var]:
+            emitter.known[var] = {UNIFORM: lambda slot, name=f"s{number}": name}
+    results = emitter.run(block)
     for number, result in enumerate(results, first):
         if program.is_buffer[number - first]:
             if not isinstance(result, _Part) or result.storage is not storages[number]:
-                raise Unportable("replaces a buffer, expected the one that `store` returns")
+                raise Unportable(_REPLACES)
         elif (value := result[UNIFORM](0)) != f"s{number}":
             emitter.put(f"if (t == 0) a{number}[program] = {value};")
     emitter.put("")
-    held = _most_used(emitter, storages, first, room - _EXCHANGE - emitter.scratch)
+    carried = {number: one for number, one in storages.items() if number >= first}
+    held = _most_used(emitter.uses, carried, room - _EXCHANGE - emitter.scratch)
     head, tail, offset = [], [], 0
-    for number, (var, group) in enumerate(zip(block.inputs, groups, strict=True)):
+    for number, (var, group) in enumerate(zip(arguments, groups, strict=True)):
         kind, size = type_of(var.aval.dtype), math.prod(var.shape)
         row = "0" if not group else "program" if group == 1 else f"program / {group}"
-        if storages[number] is None:
-            if block.wanted[var]:
+        if number not in storages:
+            if emitter.wanted[var]:
                 head.append(f"const {kind} s{number} = a{number}[{row}];")
             continue
         place = f"a{number}" + (f" + (int64_t)({row}) * {size}" if group else "")
@@ -890,36 +796,27 @@ def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 
     inputs = ", ".join(
         f"{'const ' if number < first else ''}{type_of(var.aval.dtype)}*"
         f"{' __restrict__' if number < first else ''} a{number}"
-        for number, var in enumerate(block.inputs)
+        for number, var in enumerate(arguments)
     )
     lines = _opening(inputs, len(block.outputs), threads, emitter.scratch)
     source = "\n".join([HEADER, *lines, *head, *emitter.lines, *tail, "}", "}", ""])
     return Code(source, threads, offset)
 
 
-def _argument(number: int, var: Var, block: Block, first: int) -> Any:
-    """Returns what is known of an operand: a buffer, a number, or nothing if it is not needed."""
-    if MEMORY in block.wanted[var]:
-        return _Part(_Storage(f"b{number}", var.aval, number < first), 0)
-    return {UNIFORM: lambda slot: f"s{number}"} if block.wanted[var] else None
-
-
 def _room_of(aval: Any) -> int:
     return -(-math.prod(aval.shape) * aval.dtype.itemsize // 16) * 16
 
 
-def _most_used(emitter: Emitter, storages: list[Any], first: int, room: int) -> set[int]:
+def _most_used(uses: dict[str, int], carried: dict[int, _Storage], room: int) -> set[int]:
     """Returns which of the carried arrays to hold in shared memory: those most used for a byte."""
     chosen: set[int] = set()
 
     def gain(number: int) -> float:
-        return emitter.uses[f"b{number}"] / _room_of(storages[number].aval)
+        return uses[carried[number].name] / _room_of(carried[number].aval)
 
-    carried = [number for number in range(first, len(storages)) if storages[number] is not None]
     for number in sorted(carried, key=gain, reverse=True):
-        if (size := _room_of(storages[number].aval)) <= room and emitter.uses[
-            storages[number].name
-        ]:
+        size = _room_of(carried[number].aval)
+        if size <= room and gain(number):
             chosen.add(number)
             room -= size
     return chosen

@@ -3,7 +3,7 @@
 
 import dataclasses
 import functools
-from collections import defaultdict
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,144 +18,6 @@ _TYPES = {name: f"{name}_t" for name in _BITS} | {"bool": "bool", "int32": "int"
 _TYPES |= {"uint32": "unsigned", "float32": "float", "float64": "double"}
 _CALLS = "pjit", "jit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call"
 _CALLS += ("custom_vjp_call",)
-
-# C++ of the elements of the operands.
-ELEMENTWISE = {
-    **{name: f"{name}({{}}, {{}})" for name in ("add", "sub", "mul", "div", "rem", "min", "max")},
-    **{f"shift_{way}": f"shift_{way}({{}}, {{}})" for way in ("left", "right_logical")},
-    "shift_right_arithmetic": "shift_right_arithmetic({}, {})",
-    "add_any": "add({}, {})",
-    "and": "({} & {})",
-    "or": "({} | {})",
-    "xor": "({} ^ {})",
-    "eq": "({} == {})",
-    "ne": "({} != {})",
-    "lt": "({} < {})",
-    "le": "({} <= {})",
-    "gt": "({} > {})",
-    "ge": "({} >= {})",
-    **{name: f"{name}({{}})" for name in ("neg", "sign", "square", "population_count", "clz")},
-    **{name: f"{name}_of({{}})" for name in ("abs", "exp", "exp2", "log", "log1p", "expm1")},
-    **{name: f"{name}_of({{}})" for name in ("floor", "ceil", "sin", "cos", "tanh")},
-    "pow": "pow_of({}, {})",
-    "sqrt": "root({})",
-    "is_finite": "({0} - {0} == 0)",
-    "select_n": "({0} ? {2} : {1})",
-    "clamp": "clamp({}, {}, {})",
-    "stop_gradient": "{}",
-    "reshard": "{}",  # within `pmap`
-    "device_put": "{}",  # of constants, until JAX 0.8
-    "copy": "{}",
-}
-REDUCTIONS = {
-    "reduce_min": "Min",
-    "reduce_max": "Max",
-    "reduce_sum": "Sum",
-    "reduce_prod": "Product",
-    "reduce_and": "And",
-    "reduce_or": "Or",
-    "reduce_xor": "Xor",
-}
-VIEWS = "reshape", "squeeze", "expand_dims"
-
-_BLOCKS = {"cond": ("branches",), "while": ("cond_jaxpr", "body_jaxpr"), "scan": ("jaxpr",)}
-_BLOCKS["each"] = ("jaxpr",)
-
-
-@dataclasses.dataclass(eq=False)
-class Var:
-    """A value of a program."""
-
-    aval: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-
-class Equation(NamedTuple):
-    """An operation; calls are part of the code that calls.
-
-    Attributes:
-      blocks: what a conditional or a loop does.
-      origins: the equation of the jaxpr, and those that call it.
-    """
-
-    name: str
-    inputs: list[Any]
-    outputs: list[Var]
-    params: dict[str, Any]
-    blocks: list["Block"]
-    origins: tuple[Any, ...]
-
-
-class Block(NamedTuple):
-    """Equations, and the layouts in which each value of theirs is needed."""
-
-    inputs: list[Var]
-    equations: list[Equation]
-    outputs: list[Any]
-    wanted: dict[Any, set[Any]]
-
-
-def block_of(closed: Any) -> Block:
-    """Returns a jaxpr as a block."""
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
-    inputs = [Var(var.aval) for var in jaxpr.invars]
-    equations: list[Equation] = []
-    outputs = _inline(closed, list(inputs), equations, {}, ())
-    return Block(inputs, equations, outputs, defaultdict(set))
-
-
-def _inline(
-    closed: Any, arguments: list[Any], into: list[Equation], found: Any, callers: tuple[Any, ...]
-) -> list[Any]:
-    """Appends the equations of a jaxpr, and returns its results.
-
-    Args:
-      found: the results of pure operations so far, which are not computed again.
-      callers: the equations that call this jaxpr, the innermost first.
-    """
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
-    known = dict(zip(jaxpr.invars, arguments, strict=True))
-    for var, constant in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
-        if np.size(constant) != 1:
-            raise Unportable(f"holds a constant of shape {np.shape(constant)}, expected a leaf")
-        known[var] = Literal(np.asarray(constant), var.aval)
-
-    def read(atom: Any) -> Any:
-        return atom if isinstance(atom, Literal) else known[atom]
-
-    for eqn in jaxpr.eqns:
-        name, params, inputs = eqn.primitive.name, eqn.params, [*map(read, eqn.invars)]
-        if name in _CALLS:
-            inner = params.get("jaxpr") or params.get("call_jaxpr") or params["fun_jaxpr"]
-            outputs = _inline(inner, inputs, into, found, (eqn, *callers))
-        else:
-            key = _key_of(name, inputs, params)
-            if outputs := found.get(key):
-                known.update(zip(eqn.outvars, outputs, strict=True))
-                continue
-            outputs = [Var(var.aval) for var in eqn.outvars]
-            if key:
-                found[key] = outputs
-            parts = [params[part] for part in _BLOCKS.get(name, ())]
-            blocks = [*map(block_of, parts[0] if name == "cond" else parts)]
-            origins = eqn, *callers
-            into.append(Equation(name, inputs, outputs, params, blocks, origins))
-        known.update(zip(eqn.outvars, outputs, strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
-
-
-def _key_of(name: str, inputs: list[Any], params: dict[str, Any]) -> Any:
-    """Returns what equal results have in common, or None if an operation is not elementwise."""
-    if name not in ELEMENTWISE and name not in (*UNLIKE, "iota", "broadcast_in_dim"):
-        return None
-    atoms = (
-        (str(atom.aval), np.asarray(atom.val).tobytes()) if isinstance(atom, Literal) else atom
-        for atom in inputs
-    )
-    return name, *atoms, str(params)
 
 
 def literal(value: Any, dtype: Any) -> str:
@@ -184,7 +46,7 @@ def type_of(dtype: Any) -> str:
         raise Unportable(f"has values of dtype {dtype}, which a fused kernel cannot") from None
 
 
-def _conversion(equation: Equation) -> str:
+def _conversion(equation: Any) -> str:
     old, new = equation.inputs[0].aval.dtype, equation.outputs[0].aval.dtype
     if new == np.bool_:
         return "({} != 0)"
@@ -193,16 +55,211 @@ def _conversion(equation: Equation) -> str:
     return f"({type_of(new)})({{}})"
 
 
-def _power(equation: Equation) -> str:
+def _power(equation: Any) -> str:
     number = equation.params["y"]
     if not 0 < number <= 8:
         raise Unportable(f"uses integer_pow with exponent {number}")
     return functools.reduce(lambda text, _: f"mul({text}, {{0}})", range(number - 1), "{0}")
 
 
-UNLIKE: dict[str, Callable[[Equation], str]] = {
+ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
+    **{name: f"{name}({{}}, {{}})" for name in ("add", "sub", "mul", "div", "rem", "min", "max")},
+    **{f"shift_{way}": f"shift_{way}({{}}, {{}})" for way in ("left", "right_logical")},
+    "shift_right_arithmetic": "shift_right_arithmetic({}, {})",
+    "add_any": "add({}, {})",
+    "and": "({} & {})",
+    "or": "({} | {})",
+    "xor": "({} ^ {})",
+    "eq": "({} == {})",
+    "ne": "({} != {})",
+    "lt": "({} < {})",
+    "le": "({} <= {})",
+    "gt": "({} > {})",
+    "ge": "({} >= {})",
+    **{name: f"{name}({{}})" for name in ("neg", "sign", "square", "population_count", "clz")},
+    **{name: f"{name}_of({{}})" for name in ("abs", "exp", "exp2", "log", "log1p", "expm1")},
+    **{name: f"{name}_of({{}})" for name in ("floor", "ceil", "sin", "cos", "tanh")},
+    "pow": "pow_of({}, {})",
+    "sqrt": "root({})",
+    "is_finite": "({0} - {0} == 0)",
+    "select_n": "({0} ? {2} : {1})",
+    "clamp": "clamp({}, {}, {})",
+    "stop_gradient": "{}",
+    "reshard": "{}",  # within `pmap`
+    "device_put": "{}",  # of constants, until JAX 0.8
+    "copy": "{}",
     "convert_element_type": _conversion,
     "bitcast_convert_type": lambda eqn: f"bits_of<{type_of(eqn.outputs[0].aval.dtype)}>({{}})",
     "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
     "integer_pow": _power,
 }
+"""C++ of the elements of the operands; some as a function of the equation."""
+
+REDUCTIONS = {
+    "reduce_min": "Min",
+    "reduce_max": "Max",
+    "reduce_sum": "Sum",
+    "reduce_prod": "Product",
+    "reduce_and": "And",
+    "reduce_or": "Or",
+    "reduce_xor": "Xor",
+}
+VIEWS = "reshape", "squeeze", "expand_dims"
+
+
+@dataclasses.dataclass(eq=False)
+class Var:
+    """A value of a program."""
+
+    aval: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+
+class Equation(NamedTuple):
+    """An operation; calls are part of the code that calls.
+
+    Attributes:
+      inputs: operands; of a conditional only the number of the branch, of a loop what it begins
+        with: what it carries, and the arrays of a scan.
+      blocks: the branches of a conditional; the test of a loop, if it has one, and its body.
+      given: what the blocks are given: in each step of a loop, a value for each input.
+      around: other values that the blocks read, of the code around.
+      origins: the equation of the jaxpr, and those that call it.
+    """
+
+    name: str
+    inputs: list[Any]
+    outputs: list[Var]
+    params: dict[str, Any]
+    blocks: list["Block"]
+    given: list[Var]
+    around: list[Any]
+    origins: tuple[Any, ...]
+
+
+class Block(NamedTuple):
+    """Equations, which may read values of the code around."""
+
+    equations: list[Equation]
+    outputs: list[Any]
+
+
+def block_of(jaxpr: Any, arguments: list[Any]) -> Block:
+    """Returns a jaxpr of some arguments as a block."""
+    equations: list[Equation] = []
+    return Block(equations, _inline(jaxpr, arguments, equations, {}, ()))
+
+
+def _nested(eqn: Any, inputs: list[Any]) -> tuple[Any, ...]:
+    """Returns the `inputs`, `blocks`, `given` and `around` of an equation."""
+    params: Any = eqn.params
+    match eqn.primitive.name:
+        case "cond":
+            which, *around = inputs
+            return [which], [block_of(one, around) for one in params["branches"]], [], around
+        case "while":
+            first, second = params["cond_nconsts"], params["body_nconsts"]
+            jaxprs = params["cond_jaxpr"], params["body_jaxpr"]
+            constants = [inputs[:first], inputs[first : first + second]]
+        case "scan":
+            # What it carries has one shape inside and outside; what it is over has an axis more.
+            jaxprs = (body,) = (params["jaxpr"],)
+            last = _num_same(inputs, _open(body).invars)
+            constants = [inputs[: last - _num_same(eqn.outvars, _open(body).outvars)]]
+        case "each":
+            jaxprs, constants = (params["jaxpr"],), [[]]
+        case _:
+            return inputs, [], [], []
+    given = [Var(var.aval) for var in _open(jaxprs[-1]).invars[len(constants[-1]) :]]
+    pairs = zip(jaxprs, constants, strict=True)
+    around = [*itertools.chain(*constants)]
+    blocks = [block_of(jaxpr, [*own, *given]) for jaxpr, own in pairs]
+    return inputs[len(around) :], blocks, given, around
+
+
+def _num_same(around: list[Any], within: list[Any]) -> int:
+    """Returns how many values have as many axes around a step as within."""
+    pairs = zip(around, within, strict=True)
+    return sum(len(one.aval.shape) == len(other.aval.shape) for one, other in pairs)
+
+
+def _open(jaxpr: Any) -> Any:
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+def _results(equation: Equation) -> Any:
+    """Returns the outputs; for what no branch or no step changes, what it was before."""
+    outputs, blocks = equation.outputs, equation.blocks
+    if equation.name == "cond":
+        ends = zip(*(block.outputs for block in blocks), strict=True)
+        pairs = zip(outputs, ends, strict=True)
+        return [own[0] if all(one is own[0] for one in own) else out for out, own in pairs]
+    if equation.name in ("while", "scan"):
+        # What a scan is over, and what it gathers, may be fewer or more.
+        rows = zip(outputs, blocks[-1].outputs, equation.given, equation.inputs, strict=False)
+        found = [start if end is before else out for out, end, before, start in rows]
+        return [*found, *outputs[len(found) :]]
+    return outputs
+
+
+def _inline(
+    closed: Any, arguments: list[Any], into: list[Equation], found: Any, callers: tuple[Any, ...]
+) -> list[Any]:
+    """Appends the equations of a jaxpr, and returns its results.
+
+    Args:
+      found: the results of pure operations so far, which are not computed again.
+      callers: the equations that call this jaxpr, the innermost first.
+    """
+    jaxpr = _open(closed)
+    known = dict(zip(jaxpr.invars, arguments, strict=True))
+    for var, constant in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
+        if np.size(constant) != 1:
+            raise Unportable(f"holds a constant of shape {np.shape(constant)}, expected a leaf")
+        known[var] = Literal(np.asarray(constant), var.aval)
+
+    def read(atom: Any) -> Any:
+        return atom if isinstance(atom, Literal) else known[atom]
+
+    for eqn in jaxpr.eqns:
+        name, params, inputs = eqn.primitive.name, eqn.params, [*map(read, eqn.invars)]
+        if name in _CALLS:
+            inner = params.get("jaxpr") or params.get("call_jaxpr") or params["fun_jaxpr"]
+            outputs = _inline(inner, inputs, into, found, (eqn, *callers))
+        else:
+            key = _key_of(name, inputs, params)
+            if outputs := found.get(key):
+                known.update(zip(eqn.outvars, outputs, strict=True))
+                continue
+            outputs = [Var(var.aval) for var in eqn.outvars]
+            if key:
+                found[key] = outputs
+            inputs, blocks, given, around = _nested(eqn, inputs)
+            origins = eqn, *callers
+            equation = Equation(name, inputs, outputs, params, blocks, given, around, origins)
+            into.append(equation)
+            outputs = _results(equation)
+        known.update(zip(eqn.outvars, outputs, strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _key_of(name: str, inputs: list[Any], params: dict[str, Any]) -> Any:
+    """Returns what equal results have in common, or None if an operation is not elementwise."""
+    if name not in (*ELEMENTWISE, "iota", "broadcast_in_dim"):
+        return None
+    atoms = (
+        (str(atom.aval), np.asarray(atom.val).tobytes()) if isinstance(atom, Literal) else atom
+        for atom in inputs
+    )
+    return name, *atoms, str(params)
+
+
+def expression(equation: Equation) -> str:
+    """Returns the C++ of an elementwise operation."""
+    text = ELEMENTWISE.get(equation.name)
+    if text is None:
+        raise Unportable(f"uses {equation.name}, which a fused kernel cannot")
+    return text if isinstance(text, str) else text(equation)

@@ -25,7 +25,8 @@ from jaxopt_search.backends.backend import IN_BOUNDS, LANES, Backend, Index, pow
 _JAX, _OURS = (str(pathlib.Path(file).parent) for file in (jax.__file__, memory.__file__))
 
 load_p, store_p = Primitive("load"), Primitive("store")
-copy_p, pick_p, settled_p = Primitive("copy"), Primitive("pick"), Primitive("settled")
+pick_p, settled_p = Primitive("pick"), Primitive("settled")
+copy_p = Primitive("copy_buffer")  # JAX has a `copy` of its own
 each_p = Primitive("each")
 each_p.multiple_results = True
 
