@@ -20,7 +20,7 @@ import numpy as np
 from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.generators import MAX_VARIABLES
-from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
+from jaxopt_search.datasets.instances import MAX_FLOAT, GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
 
@@ -41,8 +41,10 @@ MAX_BYTES = 256 * 2**20
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
 _TOKEN = re.compile(rb"\S+")
-_SPACE = re.compile(rb"\s")
-_BLOCK = 1 << 20  # bytes split into tokens at a time
+# As many numbers as there are; nothing is tried twice.
+_INTEGERS, _REALS = (
+    re.compile(rb"(?:\s*+%b(?!\S))*+\s*+" % one.pattern) for one in (INTEGER, REAL)
+)
 
 _KEYWORD = re.compile(rb"^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*(?::(.*))?$", re.MULTILINE)
 _KEY = re.compile(
@@ -66,7 +68,6 @@ class Source:
     Attributes:
       path: the path as given.
       data: the content, each line ending turned into a line feed.
-      size: of the content as read, in bytes.
     """
 
     def __init__(self, path: str | os.PathLike, what: str, stream: BinaryIO | None = None):
@@ -83,8 +84,7 @@ class Source:
                 data = file.read(MAX_BYTES + 1)
         else:
             data = stream.read(MAX_BYTES + 1)
-        self.size = len(data)
-        self._check_size(self.size)
+        self._check_size(len(data))
         self.data = b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
@@ -99,12 +99,6 @@ class Source:
         if size > MAX_BYTES:
             message = f"the file has {size} bytes, expected at most {MAX_BYTES}"
             raise InstanceFormatError(f"{self.path}:1: {message}")
-
-    def check_room(self, position: int, number: int, what: str) -> None:
-        """Refuses to look for so many numbers if the file is too small for them and spaces."""
-        if 2 * number - 1 > self.size:
-            message = f"{what}, expected at most what {self.size} bytes can hold ({number} numbers)"
-            raise self.error(position, message)
 
     def error(self, position: int, message: str) -> InstanceFormatError:
         """Returns the error to raise for the text at `position` in `data`."""
@@ -131,11 +125,9 @@ class Source:
     ) -> np.ndarray:
         """Returns the numbers in `data[start:stop]`, where nothing else may stand.
 
-        Tokens are made a block at a time, so that memory stays near the file's size.
-
         Args:
           start, stop: the part of `data` to read.
-          counts: how many numbers are right.
+          counts: how many numbers are right, ascending.
           what: the words for them in errors.
           is_matrix: whether they are weights of TSPLIB, which may have decimal points, and behind
             which more may follow.
@@ -146,58 +138,39 @@ class Source:
         Raises:
           InstanceFormatError: a token is no such number, or there are too few or too many.
         """
-        blocks, found, most = [], 0, max(counts)
-        for begin, end_of_block in self._blocks(start, stop):
-            tokens = self.data[begin:end_of_block].split()
-            is_whole = all(map(INTEGER.fullmatch, tokens))
-            is_good = is_whole or (is_matrix and all(map(_is_number, tokens)))
-            if found + len(tokens) > most or not is_good:
-                raise self._wrong_token(begin, most - found, what, is_matrix)
-            found += len(tokens)
-            number, dtype = (int, np.int64) if is_whole else (float, np.float64)
-            blocks.append(np.array(list(map(number, tokens)), dtype))
-        if found not in counts:
+
+        def reach(pattern: re.Pattern[bytes]) -> int:
+            match = pattern.match(self.data, start, stop)
+            return match.end() if match else start
+
+        end, dtype, most = reach(_INTEGERS), np.int64, counts[-1]
+        if is_matrix and end < stop:
+            end, dtype = reach(_REALS), np.float64
+        # Nothing but white space would be taken for a number.
+        values = np.fromstring(self.data[start:end].strip(), dtype, sep=" ")
+        wrong = [len(values)] if end < stop else []  # tokens by number
+        wrong += [most] if len(values) > most else []
+        if dtype is np.float64:
+            wrong += np.flatnonzero(np.abs(values) > MAX_FLOAT).tolist()
+        if wrong:
+            number = min(wrong)
+            match = list(itertools.islice(_TOKEN.finditer(self.data, start), number + 1))[-1]
+            expected = "a section or EOF" if is_matrix else "the end"
+            found = f"follows the last of {what}, expected {expected}"
+            if number < most:
+                found = f"among {what}, expected an integer of at most 18 digits"
+                found += ", or a number of at most 1e12 in magnitude" if is_matrix else ""
+            raise self.error(match.start(), f"{show(match.group())} {found}")
+        if len(values) not in counts:
             expected = " or ".join(map(str, counts))
             last = start + len(self.data[start:stop].rstrip())
-            raise self.error(last, f"found {found} numbers for {what}, expected {expected}")
-        return np.concatenate(blocks) if blocks else np.zeros(0, np.int64)
-
-    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Yields ranges that cover `data[start:stop]` and end at white space."""
-        while start < stop:
-            cut = _SPACE.search(self.data, min(start + _BLOCK, stop), stop)
-            end = cut.end() if cut else stop
-            yield start, end
-            start = end
-
-    def _wrong_token(
-        self, start: int, room: int, what: str, is_matrix: bool
-    ) -> InstanceFormatError:
-        """Returns the error to raise for the first token that is no number or beyond `room`."""
-        fits = _is_number if is_matrix else INTEGER.fullmatch
-        tokens = enumerate(_TOKEN.finditer(self.data, start))
-        match, is_surplus = next(
-            (match, number >= room)
-            for number, match in tokens
-            if number >= room or not fits(match.group())
-        )
-        token = show(match.group())
-        if is_surplus:
-            end = "a section or EOF" if is_matrix else "the end"
-            return self.error(match.start(), f"{token} follows the last of {what}, expected {end}")
-        expected = "an integer of at most 18 digits"
-        expected += ", or a number of at most 1e12 in magnitude" if is_matrix else ""
-        return self.error(match.start(), f"{token} among {what}, expected {expected}")
+            raise self.error(last, f"found {len(values)} numbers for {what}, expected {expected}")
+        return values
 
 
 def _is_real(token: bytes) -> bool:
     """Returns whether a token is a real number up to 1e12."""
     return bool(REAL.fullmatch(token)) and abs(float(token)) <= 1e12
-
-
-def _is_number(token: bytes) -> bool:
-    """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
-    return bool(INTEGER.fullmatch(token)) or _is_real(token)
 
 
 def show(token: bytes) -> str:
@@ -278,7 +251,7 @@ def load_tour(path: str | os.PathLike) -> np.ndarray:
     file = _Tsplib(path, ("TOUR",), "a TSPLIB tour")
     source, (start, stop) = file.source, file.section("TOUR_SECTION")
     if "DIMENSION" in file.header:
-        n = file.dimension(numbers_per_node=1)
+        n = file.dimension()
     else:  # as in rd100.opt.tour
         n = max(1, len(source.data[start:stop].split()) - 1)
     numbers = source.numbers(start, stop, (n + 1,), f"a tour of {n} cities and -1")
@@ -378,18 +351,13 @@ class _Tsplib:
             raise self.source.unsupported(position, f"NODE_COORD_TYPE {places!r} is not supported")
         return value
 
-    def dimension(self, numbers_per_node: int = 3) -> int:
-        """Returns DIMENSION if the file can hold that many nodes at two bytes a number."""
+    def dimension(self) -> int:
         position, value = self.key("DIMENSION", "a positive integer")
         token = value.encode()
         if not INTEGER.fullmatch(token) or int(token) < 1:
             message = f"DIMENSION is {show(token)}, expected a positive integer"
             raise self.source.error(position, message)
-        n = int(token)
-        is_matrix = "EDGE_WEIGHT_SECTION" in self.sections
-        needed = n * (n - 1) // 2 if is_matrix else numbers_per_node * n
-        self.source.check_room(position, needed, f"DIMENSION is {n}")
-        return n
+        return int(token)
 
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
@@ -404,7 +372,7 @@ class _Tsplib:
                 raise source.error(last, f"node {node} appears twice, expected it once")
             places[node] = list(map(float, place))
         ids = sorted(places)
-        if ids not in (list(range(n)), list(range(1, n + 1))):
+        if len(ids) != n or ids[0] not in (0, 1) or ids[-1] - ids[0] != n - 1:
             found = f"{len(ids)} nodes in {section}, {ids[:1]} to {ids[-1:]}"
             raise source.error(last, f"{found}, expected 1..{n} (DIMENSION is {n}), each once")
         return np.array([places[node] for node in ids], np.float64)
@@ -419,9 +387,16 @@ class _Tsplib:
         start, stop = self.section("EDGE_WEIGHT_SECTION")
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
-        self.source.check_room(position, count, what)
         numbers = self.source.numbers(start, stop, (count,), what, is_matrix=True)
-        matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
+        if is_full:
+            matrix = numbers.reshape(n, n)
+        else:
+            matrix, diagonal = np.zeros((n, n), numbers.dtype), int("DIAG" in form)
+            is_listed = np.tri(n, k=diagonal - 1, dtype=bool)
+            if form in _UPPER + _UPPER_DIAG:
+                is_listed = ~np.tri(n, k=-diagonal, dtype=bool)
+            matrix[is_listed] = numbers
+            matrix = np.where(is_listed, matrix, matrix.T)
         if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
             i, j = differs[0]
             message = f"FULL_MATRIX has {matrix[i, j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
@@ -429,19 +404,6 @@ class _Tsplib:
             raise self.source.error(start, message)
         np.fill_diagonal(matrix, 0)
         return matrix
-
-
-def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
-    """Returns the symmetric matrix whose triangle is listed row by row in `numbers`."""
-    matrix = np.zeros((n, n), numbers.dtype)
-    lower, diagonal = form in _LOWER + _LOWER_DIAG, int("DIAG" in form)
-    position = 0
-    for i in range(n):
-        columns = slice(0, i + diagonal) if lower else slice(i + 1 - diagonal, n)
-        width = columns.stop - columns.start
-        matrix[i, columns] = matrix[columns, i] = numbers[position : position + width]
-        position += width
-    return matrix
 
 
 def load_qaplib(path: str | os.PathLike) -> QAPInstance:
@@ -470,7 +432,6 @@ def load_qaplib(path: str | os.PathLike) -> QAPInstance:
     """
     source = Source(path, "a QAPLIB instance")
     n, start = _size(source)
-    source.check_room(0, 2 * n * n, f"n is {n}")
     what = f"two {n} x {n} matrices"
     end = len(source.data)
     numbers = source.numbers(start, end, (2 * n * n, 2 * n * n + 1), what)
@@ -516,7 +477,6 @@ def load_qaplib_solution(path: str | os.PathLike) -> tuple[int, int, np.ndarray]
     source = Source(path, "a QAPLIB solution")
     source.data = source.data.replace(b",", b" ")
     n, start = _size(source)
-    source.check_room(0, n, f"n is {n}")
     what = f"the value and a permutation of {n}"
     numbers = source.numbers(start, len(source.data), (n + 1,), what)
     value, permutation = int(numbers[0]), numbers[1:]
