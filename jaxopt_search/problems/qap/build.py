@@ -355,10 +355,8 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     """
     n = problem.capacity
     pairs = integer_pairs(partial_match, "partial_match")
+    matrix_input.check_below(pairs, "partial_match", n, n)
     for column, what in zip(pairs.T, ("facility", "location"), strict=True):
-        outside = column[(column < 0) | (column >= n)]
-        if outside.size:
-            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
         values, counts = np.unique(column, return_counts=True)
         if (counts > 1).any():
             raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")
