@@ -10,7 +10,6 @@ import itertools
 import os
 import pathlib
 import re
-import stat
 import zipfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 256 * 2**20
-"""Larger files are refused before they are read."""
+"""Larger files are refused."""
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
@@ -75,17 +74,15 @@ class Source:
         self.path = os.fspath(path)
         if "\0" in self.path:
             raise ValueError(f"path is {self.path!r}, expected a path without NUL")
+        self.data = b""
         if stream is None:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
-            self._check_size(status.st_size)
+            check_regular(path)
             with open(path, "rb") as file:
                 data = file.read(MAX_BYTES + 1)
         else:
             data = stream.read(MAX_BYTES + 1)
-        self._check_size(len(data))
-        self.data = b""
+        if len(data) > MAX_BYTES:
+            raise self.error(0, f"the file is larger, expected at most {MAX_BYTES} bytes")
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
         if b"\0" in data:
@@ -94,11 +91,6 @@ class Source:
         self.data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self.data.strip():
             raise self.error(0, f"the file is empty, expected {what}")
-
-    def _check_size(self, size: int) -> None:
-        if size > MAX_BYTES:
-            message = f"the file has {size} bytes, expected at most {MAX_BYTES}"
-            raise InstanceFormatError(f"{self.path}:1: {message}")
 
     def error(self, position: int, message: str) -> InstanceFormatError:
         """Returns the error to raise for the text at `position` in `data`."""
@@ -211,7 +203,9 @@ def load_tsplib(path: str | os.PathLike) -> TSPInstance:
     file = _Tsplib(path, ("TSP", "ATSP"), "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
-    file.refuse_sections_but(_READ)
+    for section, (start, _) in file.sections.items():
+        if section not in _READ:
+            raise file.source.unsupported(start, f"{section} is not supported")
     is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
     matrix = file.matrix(n, is_symmetric=file.kind == "TSP") if is_explicit else None
     places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
@@ -333,11 +327,6 @@ class _Tsplib:
             end = len(self.source.data.rstrip())
             raise self.source.error(end, f"{name} is missing, expected one")
         return self.sections[name]
-
-    def refuse_sections_but(self, known: tuple[str, ...]) -> None:
-        for section, (start, _) in self.sections.items():
-            if section not in known:
-                raise self.source.unsupported(start, f"{section} is not supported")
 
     def edge_weight_type(self) -> str:
         supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
