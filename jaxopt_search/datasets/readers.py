@@ -683,24 +683,16 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     """
     check_regular(path)
     if str(path).endswith(".npz"):
-        return _labels_of_archive(path)
-    with open(path, encoding="ascii", errors="replace") as file:
-        pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
+        try:
+            with np.load(path) as archive:
+                given = list(zip(archive["points"], archive["tours"], strict=True))
+        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
+        pairs = [_checked(*one, f"{path}, instance {at}") for at, one in enumerate(given)]
+    else:
+        with open(path, encoding="ascii", errors="replace") as file:
+            pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
-
-
-def _labels_of_archive(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    try:
-        with np.load(path) as archive:
-            points, tours = archive["points"].astype(np.float64), archive["tours"]
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
-    if points.ndim != 3 or points.shape[2] != 2 or not np.isfinite(points).all():
-        raise InstanceFormatError(f"{path}: expected finite points, [number, n, 2]")
-    cities = np.arange(points.shape[1])
-    if tours.shape != points.shape[:2] or (np.sort(tours, axis=1) != cities).any():
-        raise InstanceFormatError(f"{path}: expected a tour of all cities for each instance")
-    return [*points], [*tours.astype(np.int32)]
 
 
 def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -710,9 +702,15 @@ def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
         numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1
     except ValueError as error:
         raise InstanceFormatError(f"{where}: {error}") from None
-    n = len(numbers) // 2
-    if not word or len(numbers) != 2 * n or not np.isfinite(numbers).all():
-        raise InstanceFormatError(f"{where}: expected finite coordinates, 'output' and a tour")
-    if len(tour) != n + 1 or tour[0] != tour[-1] or (np.sort(tour[:-1]) != np.arange(n)).any():
-        raise InstanceFormatError(f"{where}: expected a closed tour of the {n} cities, from 1")
-    return numbers.reshape(n, 2), tour[:-1].astype(np.int32)
+    if not word or len(numbers) % 2 or not len(tour) or tour[0] != tour[-1]:
+        raise InstanceFormatError(f"{where}: expected coordinates, 'output' and a closed tour")
+    return _checked(numbers.reshape(-1, 2), tour[:-1], where)
+
+
+def _checked(points: np.ndarray, tour: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    n = len(points)
+    if points.shape != (n, 2) or not np.isfinite(points).all():
+        raise InstanceFormatError(f"{where}: expected finite points, (n, 2)")
+    if tour.shape != (n,) or (np.sort(tour) != np.arange(n)).any():
+        raise InstanceFormatError(f"{where}: expected a tour of the {n} cities")
+    return points.astype(np.float64), tour.astype(np.int32)
