@@ -64,19 +64,12 @@ def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
     return _points(f"uniform-{n}{extra}-s{seed}", points)
 
 
-def clustered_tsp(
-    n: int, *, seed: int, num_clusters: int | None = None, size: int = 1_000_000
-) -> TSPInstance:
+def clustered_tsp(n: int, *, seed: int) -> TSPInstance:
     """Returns n cities in normal clusters around uniform centers, EUC_2D, as DIMACS does.
 
-    Each city takes a random center and adds a normal deviate of standard deviation
-    `size / sqrt(n)` to each coordinate; coordinates may leave `[0, size)`.
-
-    Args:
-      n: number of cities.
-      seed: seed of the generator.
-      num_clusters: number of centers, by default `max(1, n // 100)`.
-      size: extent of the square that holds the centers.
+    There are `max(1, n // 100)` centers in `[0, size)^2` with a size of 1,000,000. Each city takes
+    a random one and adds a normal deviate of standard deviation `size / sqrt(n)` to each
+    coordinate, which may leave the square.
 
     Raises:
       ValueError: an argument is out of range.
@@ -86,15 +79,12 @@ def clustered_tsp(
       >>> instance.name, instance.coordinates.shape
       ('clustered-300-c3-s0', (300, 2))
     """
-    n, size = check_count("n", n, 1, MAX_CITIES), check_count("size", size, 1, MAX_SIZE)
-    count = max(1, n // 100) if num_clusters is None else num_clusters
-    count = check_count("num_clusters", count, 1, n)
-    rng = _generator(seed)
+    n, size = check_count("n", n, 1, MAX_CITIES), 1_000_000
+    rng, count = _generator(seed), max(1, n // 100)
     centers = rng.integers(0, size, (count, 2))
     around = centers[rng.integers(0, count, n)]
     points = np.floor(around + rng.normal(0.0, size / np.sqrt(n), (n, 2)))
-    extra = "" if size == 1_000_000 else f"-size{size}"
-    return _points(f"clustered-{n}-c{count}{extra}-s{seed}", points)
+    return _points(f"clustered-{n}-c{count}-s{seed}", points)
 
 
 def grid_tsp(rows: int, columns: int, *, spacing: int = 10, seed: int | None = None) -> TSPInstance:

@@ -58,9 +58,6 @@ def test_planted_assignment_is_optimal(rows, columns):
 GENERATORS = {
     "uniform-30-s{}": lambda seed: uniform_tsp(30, seed=seed),
     "clustered-300-c3-s{}": lambda seed: clustered_tsp(300, seed=seed),
-    "clustered-30-c4-size900-s{}": lambda seed: clustered_tsp(
-        30, seed=seed, num_clusters=4, size=900
-    ),
     "planted-12-s{}": lambda seed: planted_tsp(12, seed=seed),
     "uniform-qap-9-s{}": lambda seed: uniform_qap(9, seed=seed),
     "planted-qap-3x4-s{}": lambda seed: planted_qap(3, 4, seed=seed),
