@@ -62,16 +62,15 @@ class Dense:
         """Returns the pairs of variables that have a coupling, [m, 2], on the host."""
         return np.argwhere(np.triu(np.asarray(self.matrix)))
 
-    def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """Returns [n], the sums of the couplings of each variable to those that are 1.
+    def sums(self, factors: jax.Array, *, below: bool = False) -> jax.Array:
+        """Returns [n], the sums of the couplings of each variable times factors.
 
         Args:
-          solution: [n] int32.
+          factors: [n], of the dtype of the couplings.
           below: whether only variables of lower numbers count.
         """
-        ones = solution.astype(self.matrix.dtype)[:, None]
         matrix = jnp.tril(self.matrix, -1) if below else self.matrix
-        return floats.matmul(matrix, ones)[:, 0]
+        return floats.matmul(matrix, factors[:, None])[:, 0]
 
     def weighted(self, values: jax.Array) -> jax.Array:
         """Returns [n] float32, the sums of the couplings of each variable times these values.
@@ -133,16 +132,8 @@ class Sparse:
         pairs = np.stack([firsts, seconds[: len(firsts)]], axis=1)
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
-    def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """Like `Dense.sums`."""
-        return self._product(solution.astype(self.values.dtype), below)
-
-    def weighted(self, values: jax.Array) -> jax.Array:
-        """Like `Dense.weighted`."""
-        return self._product(values, below=False)
-
-    def _product(self, factors: jax.Array, below: bool) -> jax.Array:
-        """Returns the couplings times a vector; each row is added up in the order of its list."""
+    def sums(self, factors: jax.Array, *, below: bool = False) -> jax.Array:
+        """Like `Dense.sums`; each row is added up in the order of its list."""
         variable = lax.iota(jnp.int32, factors.shape[0])
         start, end = self.lists.starts[:-1], self.lists.starts[1:]
 
@@ -156,6 +147,10 @@ class Sparse:
             return sums + jnp.where(counts, term, jnp.zeros_like(term))
 
         return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(factors))
+
+    def weighted(self, values: jax.Array) -> jax.Array:
+        """Like `Dense.weighted`."""
+        return self.sums(values)
 
     def sum_of_squares(self) -> jax.Array:
         """Like `Dense.sum_of_squares`."""
@@ -239,7 +234,8 @@ class QUBO(FiniteProblem):
         Returns:
           [] int32 or float32.
         """
-        added = self.linear + self.couplings.sums(solution, below=True)
+        ones = solution.astype(self.linear.dtype)
+        added = self.linear + self.couplings.sums(ones, below=True)
         return floats.total(jnp.where(solution == 1, added, jnp.zeros_like(added)))
 
     def fields_of(self, values: jax.Array) -> jax.Array:
@@ -252,7 +248,7 @@ class QUBO(FiniteProblem):
 
     def tally(self, solution: jax.Array) -> Fields:
         """Returns the fields of all variables."""
-        return Fields(self.linear + self.couplings.sums(solution))
+        return Fields(self.linear + self.couplings.sums(solution.astype(self.linear.dtype)))
 
     def assign_delta(
         self, solution: Any, tally: Fields, variable: jax.Array, value: jax.Array
