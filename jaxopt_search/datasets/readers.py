@@ -112,6 +112,13 @@ class Source:
                 yield position, line
             position += len(line)
 
+    def size(self, token: bytes, position: int, name: str) -> int:
+        """Returns the positive integer that a token at `position` is."""
+        if not INTEGER.fullmatch(token) or int(token) < 1:
+            message = f"{name} is {show(token)}, expected a positive integer"
+            raise self.error(position, message)
+        return int(token)
+
     def numbers(
         self, start: int, stop: int, counts: Sequence[int], what: str, is_matrix: bool = False
     ) -> np.ndarray:
@@ -342,11 +349,7 @@ class _Tsplib:
 
     def dimension(self) -> int:
         position, value = self.key("DIMENSION", "a positive integer")
-        token = value.encode()
-        if not INTEGER.fullmatch(token) or int(token) < 1:
-            message = f"DIMENSION is {show(token)}, expected a positive integer"
-            raise self.source.error(position, message)
-        return int(token)
+        return self.source.size(value.encode(), position, "DIMENSION")
 
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
@@ -524,9 +527,7 @@ def _size(source: Source) -> tuple[int, int]:
     """Returns n and the position after it."""
     token = source.data.split(None, 1)[0]
     start = source.data.index(token)
-    if not INTEGER.fullmatch(token) or int(token) < 1:
-        raise source.error(start, f"n is {show(token)}, expected a positive integer")
-    return int(token), start + len(token)
+    return source.size(token, start, "n"), start + len(token)
 
 
 def load_graph(path: str | os.PathLike) -> GraphInstance:

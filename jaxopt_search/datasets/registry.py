@@ -23,7 +23,7 @@ import os
 import pathlib
 from typing import Any, NamedTuple
 
-from jaxopt_search.checks import imported
+from jaxopt_search.checks import check_option, imported
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.datasets.readers import load_qaplib, load_tsplib
 from jaxopt_search.errors import DownloadError, InstanceFormatError
@@ -93,9 +93,7 @@ def names(collection: str | None = None) -> list[str]:
       >>> names("qaplib")[:2]
       ['nug5', 'tai5a']
     """
-    if collection is not None and collection not in SOURCES:
-        expected = ", ".join(SOURCES)
-        raise ValueError(f"collection is {collection!r}, expected one of {expected}, or None")
+    check_option("collection", collection, (*SOURCES, None))
     rows = [row for row in entries().values() if collection in (None, row.collection)]
     return [row.name for row in sorted(rows, key=lambda row: (row.n, row.name))]
 
