@@ -27,7 +27,12 @@ from jaxopt_search.problems.finite.vector import (
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import check_below, integer_pairs, on_device
+from jaxopt_search.problems.matrix_input import (
+    check_below,
+    integer_pairs,
+    on_device,
+    refuse_options,
+)
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
@@ -355,6 +360,7 @@ def _edges_of(
             raise ValueError("graph has no edges, expected num_vertices, too")
     names = ("graph" if is_matrix else "weights", "graph", "num_vertices")
     if is_matrix:
+        refuse_options("a matrix", weights=weights)
         entries = entries_of(graph, None, None, names, None)
     else:
         entries = entries_of(1 if weights is None else weights, graph, num_vertices, names, None)
