@@ -6,7 +6,7 @@ generator of the G-set's graphs, so that the same arguments give the same graphs
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -64,19 +64,12 @@ def uniform_tsp(n: int, *, seed: int, size: int = 1_000_000) -> TSPInstance:
     return _points(f"uniform-{n}{extra}-s{seed}", points)
 
 
-def clustered_tsp(
-    n: int, *, seed: int, num_clusters: int | None = None, size: int = 1_000_000
-) -> TSPInstance:
+def clustered_tsp(n: int, *, seed: int) -> TSPInstance:
     """Returns n cities in normal clusters around uniform centers, EUC_2D, as DIMACS does.
 
-    Each city takes a random center and adds a normal deviate of standard deviation
-    `size / sqrt(n)` to each coordinate; coordinates may leave `[0, size)`.
-
-    Args:
-      n: number of cities.
-      seed: seed of the generator.
-      num_clusters: number of centers, by default `max(1, n // 100)`.
-      size: extent of the square that holds the centers.
+    There are `max(1, n // 100)` centers in `[0, size)^2` with a size of 1,000,000. Each city takes
+    a random one and adds a normal deviate of standard deviation `size / sqrt(n)` to each
+    coordinate, which may leave the square.
 
     Raises:
       ValueError: an argument is out of range.
@@ -86,15 +79,12 @@ def clustered_tsp(
       >>> instance.name, instance.coordinates.shape
       ('clustered-300-c3-s0', (300, 2))
     """
-    n, size = check_count("n", n, 1, MAX_CITIES), check_count("size", size, 1, MAX_SIZE)
-    count = max(1, n // 100) if num_clusters is None else num_clusters
-    count = check_count("num_clusters", count, 1, n)
-    rng = _generator(seed)
+    n, size = check_count("n", n, 1, MAX_CITIES), 1_000_000
+    rng, count = _generator(seed), max(1, n // 100)
     centers = rng.integers(0, size, (count, 2))
     around = centers[rng.integers(0, count, n)]
     points = np.floor(around + rng.normal(0.0, size / np.sqrt(n), (n, 2)))
-    extra = "" if size == 1_000_000 else f"-size{size}"
-    return _points(f"clustered-{n}-c{count}{extra}-s{seed}", points)
+    return _points(f"clustered-{n}-c{count}-s{seed}", points)
 
 
 def grid_tsp(rows: int, columns: int, *, spacing: int = 10, seed: int | None = None) -> TSPInstance:
@@ -347,7 +337,7 @@ def random_graph(n: int, density: float, seed: int, weights: Sequence[int] = (1,
     n = check_count("n", n, 1, 10**6)
     wanted = math.floor(n * (n - 1) / 2 * float(check_share("density", density)) + 0.5)
     check_count("number of edges", wanted, 0, MAX_EDGES)
-    below = _Flip(seed).below
+    below = drawing(seed)
     pairs: dict[tuple[int, int], None] = {}  # a set that keeps the order
     while len(pairs) < wanted:
         u, v = below(n), below(n)
@@ -455,7 +445,7 @@ def _weighted(
     for u, v in pairs:
         later[min(u, v)].append(max(u, v))
     edges = [(u, v) for u, others in enumerate(later) for v in reversed(others)]
-    below = _Flip(seed).below
+    below = drawing(seed)
     drawn = [values[below(len(values))] for _ in edges]
     extra = "" if values == [1] else "-w" + ",".join(map(str, values))
     return _instance(f"{name}{extra}-s{seed}", n, edges, drawn)
@@ -472,39 +462,35 @@ def _instance(
     return GraphInstance(name=name, n=n, edges=pairs[order], weights=values[order])
 
 
-class _Flip:
-    """Knuth's portable random numbers, GB_FLIP of "The Stanford GraphBase" (1993).
+def _flips(seed: int) -> Iterator[int]:
+    """Yields Knuth's portable random numbers, GB_FLIP of "The Stanford GraphBase" (1993).
 
     A subtractive generator, x[k] = x[k - 24] - x[k - 55] modulo 2**31, that hands out each block of
     55 numbers from the last to the first.
     """
-
-    def __init__(self, seed: int):
-        shifted = check_count("seed", seed, 0, _BITS)
-        table, previous, current, place = [0] * 55, shifted, 1, 21
-        table[54] = shifted
-        while place:
-            table[place - 1] = current
-            shifted = shifted >> 1 | (shifted & 1) << 30
-            previous, current = current, (previous - current - shifted) & _BITS
-            place = (place + 21) % 55
-        self._block = np.array(table, np.int64)
-        for _ in range(5):
-            self._refill()
-        self._left.pop()
-
-    def below(self, m: int) -> int:
-        """Returns a uniform number from 0 to m - 1."""
-        limit = 2**31 - 2**31 % m  # numbers from there on would favor small remainders
-        while True:
-            if not self._left:
-                self._refill()
-            if (number := self._left.pop()) < limit:
-                return number % m
-
-    def _refill(self) -> None:
-        block = self._block
+    table, previous, current, place = [0] * 55, seed, 1, 21
+    table[54] = shifted = seed
+    while place:
+        table[place - 1] = current
+        shifted = shifted >> 1 | (shifted & 1) << 30
+        previous, current = current, (previous - current - shifted) & _BITS
+        place = (place + 21) % 55
+    block = np.array(table, np.int64)
+    for number in itertools.count():
         for start, stop, back in ((0, 24, -31), (24, 48, 24), (48, 55, 24)):
             block[start:stop] -= block[start - back : stop - back]
             block[start:stop] &= _BITS
-        self._left = block.tolist()
+        if number >= 4:
+            yield from reversed(block.tolist())
+
+
+def drawing(seed: int) -> Callable[[int], int]:
+    """Returns a function that returns uniform numbers from 0 to m - 1."""
+    numbers = _flips(check_count("seed", seed, 0, _BITS))
+    next(numbers)
+
+    def below(m: int) -> int:
+        limit = 2**31 - 2**31 % m  # numbers from there on would favor small remainders
+        return next(number for number in numbers if number < limit) % m
+
+    return below

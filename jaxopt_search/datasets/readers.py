@@ -10,7 +10,6 @@ import itertools
 import os
 import pathlib
 import re
-import stat
 import zipfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
@@ -20,7 +19,7 @@ import numpy as np
 from jaxopt_search.checks import check_count
 from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.generators import MAX_VARIABLES
-from jaxopt_search.datasets.instances import GraphInstance, QAPInstance, TSPInstance
+from jaxopt_search.datasets.instances import MAX_FLOAT, GraphInstance, QAPInstance, TSPInstance
 from jaxopt_search.errors import InstanceFormatError, UnsupportedInstance
 from jaxopt_search.files import check_regular
 
@@ -36,13 +35,15 @@ __all__ = [
 ]
 
 MAX_BYTES = 256 * 2**20
-"""Larger files are refused before they are read."""
+"""Larger files are refused."""
 
 INTEGER = re.compile(rb"[+-]?[0-9]{1,18}")
 REAL = re.compile(rb"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
 _TOKEN = re.compile(rb"\S+")
-_SPACE = re.compile(rb"\s")
-_BLOCK = 1 << 20  # bytes split into tokens at a time
+# As many numbers as there are; nothing is tried twice.
+_INTEGERS, _REALS = (
+    re.compile(rb"(?:\s*+%b(?!\S))*+\s*+" % one.pattern) for one in (INTEGER, REAL)
+)
 
 _KEYWORD = re.compile(rb"^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*(?::(.*))?$", re.MULTILINE)
 _KEY = re.compile(
@@ -66,7 +67,6 @@ class Source:
     Attributes:
       path: the path as given.
       data: the content, each line ending turned into a line feed.
-      size: of the content as read, in bytes.
     """
 
     def __init__(self, path: str | os.PathLike, what: str, stream: BinaryIO | None = None):
@@ -74,18 +74,15 @@ class Source:
         self.path = os.fspath(path)
         if "\0" in self.path:
             raise ValueError(f"path is {self.path!r}, expected a path without NUL")
+        self.data = b""
         if stream is None:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise InstanceFormatError(f"{self.path}:1: not a regular file, expected {what}")
-            self._check_size(status.st_size)
+            check_regular(path)
             with open(path, "rb") as file:
                 data = file.read(MAX_BYTES + 1)
         else:
             data = stream.read(MAX_BYTES + 1)
-        self.size = len(data)
-        self._check_size(self.size)
-        self.data = b""
+        if len(data) > MAX_BYTES:
+            raise self.error(0, f"the file is larger, expected at most {MAX_BYTES} bytes")
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise self.error(0, f"the file is UTF-16, expected {what} in ASCII")
         if b"\0" in data:
@@ -94,17 +91,6 @@ class Source:
         self.data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self.data.strip():
             raise self.error(0, f"the file is empty, expected {what}")
-
-    def _check_size(self, size: int) -> None:
-        if size > MAX_BYTES:
-            message = f"the file has {size} bytes, expected at most {MAX_BYTES}"
-            raise InstanceFormatError(f"{self.path}:1: {message}")
-
-    def check_room(self, position: int, number: int, what: str) -> None:
-        """Refuses to look for so many numbers if the file is too small for them and spaces."""
-        if 2 * number - 1 > self.size:
-            message = f"{what}, expected at most what {self.size} bytes can hold ({number} numbers)"
-            raise self.error(position, message)
 
     def error(self, position: int, message: str) -> InstanceFormatError:
         """Returns the error to raise for the text at `position` in `data`."""
@@ -126,16 +112,21 @@ class Source:
                 yield position, line
             position += len(line)
 
+    def size(self, token: bytes, position: int, name: str) -> int:
+        """Returns the positive integer that a token at `position` is."""
+        if not INTEGER.fullmatch(token) or int(token) < 1:
+            message = f"{name} is {show(token)}, expected a positive integer"
+            raise self.error(position, message)
+        return int(token)
+
     def numbers(
         self, start: int, stop: int, counts: Sequence[int], what: str, is_matrix: bool = False
     ) -> np.ndarray:
         """Returns the numbers in `data[start:stop]`, where nothing else may stand.
 
-        Tokens are made a block at a time, so that memory stays near the file's size.
-
         Args:
           start, stop: the part of `data` to read.
-          counts: how many numbers are right.
+          counts: how many numbers are right, ascending.
           what: the words for them in errors.
           is_matrix: whether they are weights of TSPLIB, which may have decimal points, and behind
             which more may follow.
@@ -146,58 +137,39 @@ class Source:
         Raises:
           InstanceFormatError: a token is no such number, or there are too few or too many.
         """
-        blocks, found, most = [], 0, max(counts)
-        for begin, end_of_block in self._blocks(start, stop):
-            tokens = self.data[begin:end_of_block].split()
-            is_whole = all(map(INTEGER.fullmatch, tokens))
-            is_good = is_whole or (is_matrix and all(map(_is_number, tokens)))
-            if found + len(tokens) > most or not is_good:
-                raise self._wrong_token(begin, most - found, what, is_matrix)
-            found += len(tokens)
-            number, dtype = (int, np.int64) if is_whole else (float, np.float64)
-            blocks.append(np.array(list(map(number, tokens)), dtype))
-        if found not in counts:
+
+        def reach(pattern: re.Pattern[bytes]) -> int:
+            match = pattern.match(self.data, start, stop)
+            return match.end() if match else start
+
+        end, dtype, most = reach(_INTEGERS), np.int64, counts[-1]
+        if is_matrix and end < stop:
+            end, dtype = reach(_REALS), np.float64
+        # Nothing but white space would be taken for a number.
+        values = np.fromstring(self.data[start:end].strip(), dtype, sep=" ")
+        wrong = [len(values)] if end < stop else []  # tokens by number
+        wrong += [most] if len(values) > most else []
+        if dtype is np.float64:
+            wrong += np.flatnonzero(np.abs(values) > MAX_FLOAT).tolist()
+        if wrong:
+            number = min(wrong)
+            match = list(itertools.islice(_TOKEN.finditer(self.data, start), number + 1))[-1]
+            expected = "a section or EOF" if is_matrix else "the end"
+            found = f"follows the last of {what}, expected {expected}"
+            if number < most:
+                found = f"among {what}, expected an integer of at most 18 digits"
+                found += ", or a number of at most 1e12 in magnitude" if is_matrix else ""
+            raise self.error(match.start(), f"{show(match.group())} {found}")
+        if len(values) not in counts:
             expected = " or ".join(map(str, counts))
             last = start + len(self.data[start:stop].rstrip())
-            raise self.error(last, f"found {found} numbers for {what}, expected {expected}")
-        return np.concatenate(blocks) if blocks else np.zeros(0, np.int64)
-
-    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Yields ranges that cover `data[start:stop]` and end at white space."""
-        while start < stop:
-            cut = _SPACE.search(self.data, min(start + _BLOCK, stop), stop)
-            end = cut.end() if cut else stop
-            yield start, end
-            start = end
-
-    def _wrong_token(
-        self, start: int, room: int, what: str, is_matrix: bool
-    ) -> InstanceFormatError:
-        """Returns the error to raise for the first token that is no number or beyond `room`."""
-        fits = _is_number if is_matrix else INTEGER.fullmatch
-        tokens = enumerate(_TOKEN.finditer(self.data, start))
-        match, is_surplus = next(
-            (match, number >= room)
-            for number, match in tokens
-            if number >= room or not fits(match.group())
-        )
-        token = show(match.group())
-        if is_surplus:
-            end = "a section or EOF" if is_matrix else "the end"
-            return self.error(match.start(), f"{token} follows the last of {what}, expected {end}")
-        expected = "an integer of at most 18 digits"
-        expected += ", or a number of at most 1e12 in magnitude" if is_matrix else ""
-        return self.error(match.start(), f"{token} among {what}, expected {expected}")
+            raise self.error(last, f"found {len(values)} numbers for {what}, expected {expected}")
+        return values
 
 
 def _is_real(token: bytes) -> bool:
     """Returns whether a token is a real number up to 1e12."""
     return bool(REAL.fullmatch(token)) and abs(float(token)) <= 1e12
-
-
-def _is_number(token: bytes) -> bool:
-    """Returns whether a token is an integer of at most 18 digits, or a real number up to 1e12."""
-    return bool(INTEGER.fullmatch(token)) or _is_real(token)
 
 
 def show(token: bytes) -> str:
@@ -238,7 +210,9 @@ def load_tsplib(path: str | os.PathLike) -> TSPInstance:
     file = _Tsplib(path, ("TSP", "ATSP"), "a TSPLIB instance")
     kind = file.edge_weight_type()
     n = file.dimension()
-    file.refuse_sections_but(_READ)
+    for section, (start, _) in file.sections.items():
+        if section not in _READ:
+            raise file.source.unsupported(start, f"{section} is not supported")
     is_explicit, has_places = kind == "EXPLICIT", "NODE_COORD_SECTION" in file.sections
     matrix = file.matrix(n, is_symmetric=file.kind == "TSP") if is_explicit else None
     places = None if is_explicit and not has_places else file.nodes("NODE_COORD_SECTION", n)
@@ -278,7 +252,7 @@ def load_tour(path: str | os.PathLike) -> np.ndarray:
     file = _Tsplib(path, ("TOUR",), "a TSPLIB tour")
     source, (start, stop) = file.source, file.section("TOUR_SECTION")
     if "DIMENSION" in file.header:
-        n = file.dimension(numbers_per_node=1)
+        n = file.dimension()
     else:  # as in rd100.opt.tour
         n = max(1, len(source.data[start:stop].split()) - 1)
     numbers = source.numbers(start, stop, (n + 1,), f"a tour of {n} cities and -1")
@@ -361,11 +335,6 @@ class _Tsplib:
             raise self.source.error(end, f"{name} is missing, expected one")
         return self.sections[name]
 
-    def refuse_sections_but(self, known: tuple[str, ...]) -> None:
-        for section, (start, _) in self.sections.items():
-            if section not in known:
-                raise self.source.unsupported(start, f"{section} is not supported")
-
     def edge_weight_type(self) -> str:
         supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
         position, value = self.key("EDGE_WEIGHT_TYPE", f"one of {supported}")
@@ -378,18 +347,9 @@ class _Tsplib:
             raise self.source.unsupported(position, f"NODE_COORD_TYPE {places!r} is not supported")
         return value
 
-    def dimension(self, numbers_per_node: int = 3) -> int:
-        """Returns DIMENSION if the file can hold that many nodes at two bytes a number."""
+    def dimension(self) -> int:
         position, value = self.key("DIMENSION", "a positive integer")
-        token = value.encode()
-        if not INTEGER.fullmatch(token) or int(token) < 1:
-            message = f"DIMENSION is {show(token)}, expected a positive integer"
-            raise self.source.error(position, message)
-        n = int(token)
-        is_matrix = "EDGE_WEIGHT_SECTION" in self.sections
-        needed = n * (n - 1) // 2 if is_matrix else numbers_per_node * n
-        self.source.check_room(position, needed, f"DIMENSION is {n}")
-        return n
+        return self.source.size(value.encode(), position, "DIMENSION")
 
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
@@ -404,7 +364,7 @@ class _Tsplib:
                 raise source.error(last, f"node {node} appears twice, expected it once")
             places[node] = list(map(float, place))
         ids = sorted(places)
-        if ids not in (list(range(n)), list(range(1, n + 1))):
+        if len(ids) != n or ids[0] not in (0, 1) or ids[-1] - ids[0] != n - 1:
             found = f"{len(ids)} nodes in {section}, {ids[:1]} to {ids[-1:]}"
             raise source.error(last, f"{found}, expected 1..{n} (DIMENSION is {n}), each once")
         return np.array([places[node] for node in ids], np.float64)
@@ -419,9 +379,16 @@ class _Tsplib:
         start, stop = self.section("EDGE_WEIGHT_SECTION")
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2
-        self.source.check_room(position, count, what)
         numbers = self.source.numbers(start, stop, (count,), what, is_matrix=True)
-        matrix = numbers.reshape(n, n) if is_full else _fill(numbers, n, form)
+        if is_full:
+            matrix = numbers.reshape(n, n)
+        else:
+            matrix, diagonal = np.zeros((n, n), numbers.dtype), int("DIAG" in form)
+            is_listed = np.tri(n, k=diagonal - 1, dtype=bool)
+            if form in _UPPER + _UPPER_DIAG:
+                is_listed = ~np.tri(n, k=-diagonal, dtype=bool)
+            matrix[is_listed] = numbers
+            matrix = np.where(is_listed, matrix, matrix.T)
         if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
             i, j = differs[0]
             message = f"FULL_MATRIX has {matrix[i, j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
@@ -429,19 +396,6 @@ class _Tsplib:
             raise self.source.error(start, message)
         np.fill_diagonal(matrix, 0)
         return matrix
-
-
-def _fill(numbers: np.ndarray, n: int, form: str) -> np.ndarray:
-    """Returns the symmetric matrix whose triangle is listed row by row in `numbers`."""
-    matrix = np.zeros((n, n), numbers.dtype)
-    lower, diagonal = form in _LOWER + _LOWER_DIAG, int("DIAG" in form)
-    position = 0
-    for i in range(n):
-        columns = slice(0, i + diagonal) if lower else slice(i + 1 - diagonal, n)
-        width = columns.stop - columns.start
-        matrix[i, columns] = matrix[columns, i] = numbers[position : position + width]
-        position += width
-    return matrix
 
 
 def load_qaplib(path: str | os.PathLike) -> QAPInstance:
@@ -470,7 +424,6 @@ def load_qaplib(path: str | os.PathLike) -> QAPInstance:
     """
     source = Source(path, "a QAPLIB instance")
     n, start = _size(source)
-    source.check_room(0, 2 * n * n, f"n is {n}")
     what = f"two {n} x {n} matrices"
     end = len(source.data)
     numbers = source.numbers(start, end, (2 * n * n, 2 * n * n + 1), what)
@@ -516,7 +469,6 @@ def load_qaplib_solution(path: str | os.PathLike) -> tuple[int, int, np.ndarray]
     source = Source(path, "a QAPLIB solution")
     source.data = source.data.replace(b",", b" ")
     n, start = _size(source)
-    source.check_room(0, n, f"n is {n}")
     what = f"the value and a permutation of {n}"
     numbers = source.numbers(start, len(source.data), (n + 1,), what)
     value, permutation = int(numbers[0]), numbers[1:]
@@ -575,9 +527,7 @@ def _size(source: Source) -> tuple[int, int]:
     """Returns n and the position after it."""
     token = source.data.split(None, 1)[0]
     start = source.data.index(token)
-    if not INTEGER.fullmatch(token) or int(token) < 1:
-        raise source.error(start, f"n is {show(token)}, expected a positive integer")
-    return int(token), start + len(token)
+    return source.size(token, start, "n"), start + len(token)
 
 
 def load_graph(path: str | os.PathLike) -> GraphInstance:
@@ -734,24 +684,16 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     """
     check_regular(path)
     if str(path).endswith(".npz"):
-        return _labels_of_archive(path)
-    with open(path, encoding="ascii", errors="replace") as file:
-        pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
+        try:
+            with np.load(path) as archive:
+                given = list(zip(archive["points"], archive["tours"], strict=True))
+        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
+        pairs = [_checked(*one, f"{path}, instance {at}") for at, one in enumerate(given)]
+    else:
+        with open(path, encoding="ascii", errors="replace") as file:
+            pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
-
-
-def _labels_of_archive(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    try:
-        with np.load(path) as archive:
-            points, tours = archive["points"].astype(np.float64), archive["tours"]
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
-    if points.ndim != 3 or points.shape[2] != 2 or not np.isfinite(points).all():
-        raise InstanceFormatError(f"{path}: expected finite points, [number, n, 2]")
-    cities = np.arange(points.shape[1])
-    if tours.shape != points.shape[:2] or (np.sort(tours, axis=1) != cities).any():
-        raise InstanceFormatError(f"{path}: expected a tour of all cities for each instance")
-    return [*points], [*tours.astype(np.int32)]
 
 
 def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -761,9 +703,15 @@ def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
         numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1
     except ValueError as error:
         raise InstanceFormatError(f"{where}: {error}") from None
-    n = len(numbers) // 2
-    if not word or len(numbers) != 2 * n or not np.isfinite(numbers).all():
-        raise InstanceFormatError(f"{where}: expected finite coordinates, 'output' and a tour")
-    if len(tour) != n + 1 or tour[0] != tour[-1] or (np.sort(tour[:-1]) != np.arange(n)).any():
-        raise InstanceFormatError(f"{where}: expected a closed tour of the {n} cities, from 1")
-    return numbers.reshape(n, 2), tour[:-1].astype(np.int32)
+    if not word or len(numbers) % 2 or not len(tour) or tour[0] != tour[-1]:
+        raise InstanceFormatError(f"{where}: expected coordinates, 'output' and a closed tour")
+    return _checked(numbers.reshape(-1, 2), tour[:-1], where)
+
+
+def _checked(points: np.ndarray, tour: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    n = len(points)
+    if points.shape != (n, 2) or not np.isfinite(points).all():
+        raise InstanceFormatError(f"{where}: expected finite points, (n, 2)")
+    if tour.shape != (n,) or (np.sort(tour) != np.arange(n)).any():
+        raise InstanceFormatError(f"{where}: expected a tour of the {n} cities")
+    return points.astype(np.float64), tour.astype(np.int32)

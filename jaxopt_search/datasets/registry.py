@@ -21,10 +21,9 @@ import hashlib
 import importlib.resources
 import os
 import pathlib
-import warnings
 from typing import Any, NamedTuple
 
-from jaxopt_search.checks import imported
+from jaxopt_search.checks import check_option, imported
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
 from jaxopt_search.datasets.readers import load_qaplib, load_tsplib
 from jaxopt_search.errors import DownloadError, InstanceFormatError
@@ -94,9 +93,7 @@ def names(collection: str | None = None) -> list[str]:
       >>> names("qaplib")[:2]
       ['nug5', 'tai5a']
     """
-    if collection is not None and collection not in SOURCES:
-        expected = ", ".join(SOURCES)
-        raise ValueError(f"collection is {collection!r}, expected one of {expected}, or None")
+    check_option("collection", collection, (*SOURCES, None))
     rows = [row for row in entries().values() if collection in (None, row.collection)]
     return [row.name for row in sorted(rows, key=lambda row: (row.n, row.name))]
 
@@ -129,9 +126,8 @@ def load(
     subfolders `tsplib` and `qaplib`, then in the cache of earlier downloads. Nothing is downloaded
     unless `download` is true. linhp318 has a fixed edge and is refused; without it, it is lin318.
 
-    A file whose numbers differ from the recorded ones is refused, whatever its name. For a few
-    instances only the checksum of a file is on record; any other file of these comes without a
-    best known cost, and with a warning.
+    A file whose numbers differ from the recorded ones is refused, whatever its name; for a few
+    instances, only the checksum of a file is on record, which then must be this one.
 
     Args:
       name: one of `names()`.
@@ -173,22 +169,12 @@ def load(
 
 def _read(entry: Entry, path: pathlib.Path) -> TSPInstance | QAPInstance:
     instance = load_tsplib(path) if entry.collection == "tsplib" else load_qaplib(path)
-    if instance.n != entry.n:
-        raise InstanceFormatError(
-            f"{path}:1: the instance has size {instance.n}, expected {entry.n} for {entry.name}"
-        )
-    if entry.digest and digest(instance) != entry.digest:
-        own = f"load_{entry.collection}"
+    known = entry.digest
+    if not (digest(instance) == known if known else _is_recorded(path, entry.sha256)):
         raise InstanceFormatError(
             f"{path}:1: the numbers are not those of {entry.name}, expected the recorded instance;"
-            f" {own}(path) reads any file"
+            f" load_{entry.collection}(path) reads any file"
         )
-    if not entry.digest and not _is_recorded(path, entry.sha256):
-        warnings.warn(
-            f"{path} is not the recorded file of {entry.name}; it comes without a best known cost",
-            stacklevel=3,
-        )
-        return dataclasses.replace(instance, name=entry.name, best_known=None)
     found = dataclasses.replace(instance, name=entry.name)
     if entry.best_known is None:
         return found

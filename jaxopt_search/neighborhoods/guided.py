@@ -5,7 +5,6 @@ Optimization on GPUs": the successor function of one variable at a time.
 """
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
@@ -15,7 +14,7 @@ from jaxopt_search.backends import counts, memory, tables
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
-from jaxopt_search.neighborhoods.vectors import Allowed, Assignment, Assignments, first
+from jaxopt_search.neighborhoods.vectors import Assignment, Assignments, first
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.successors import heuristics
 from jaxopt_search.types import Rank, Tallied, Words
@@ -95,31 +94,29 @@ class Guided(Assignments):
     def move_at(
         self, problem: Any, state: Tallied, row: jax.Array, column: jax.Array
     ) -> tuple[Assignment, jax.Array]:
-        allowed = self._allowed(problem, state)
-        needed = allowed.of_variable(row)
-        return Assignment(row, column), allowed.is_allowed(row, column, needed)
+        needed = self.needed(problem, state, row)
+        return Assignment(row, column), self.allows(problem, state, row, column, needed)
 
     def first(
         self, problem: Any, state: Tallied, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        return first(problem, state, rank, others, self._allowed(problem, state))
+        return first(problem, state, rank, others, self)
 
-    def _allowed(self, problem: Any, state: Tallied) -> Allowed:
-        is_movable = None
-        if self.heuristic.is_movable is not None:
-            is_movable = functools.partial(self.heuristic.is_movable, problem, state)
-        if self.heuristic.allows is not None:
+    def needed(self, problem: Any, state: Tallied, variable: jax.Array) -> Any:
+        """Returns what `allows` needs of variables, of any shape."""
+        return None if self.heuristic.allows else self._needed(problem, state, variable)
 
-            def allows(variable: jax.Array, value: jax.Array, needed: None) -> jax.Array:
-                return self.heuristic.allows(problem, state, variable, value)
+    def allows(
+        self, problem: Any, state: Tallied, variable: jax.Array, value: jax.Array, needed: Any
+    ) -> jax.Array:
+        """Returns whether assignments of another value are moves; variables and values broadcast.
 
-            return Allowed(lambda variable: None, allows, is_movable)
-
-        def is_allowed(variable: jax.Array, value: jax.Array, needed: Any) -> jax.Array:
-            return self._weight(problem, state, variable, value, needed) > 0
-
-        of_variable = functools.partial(self._needed, problem, state)
-        return Allowed(of_variable, is_allowed, is_movable)
+        Args:
+          needed: as `needed` returns it.
+        """
+        if self.heuristic.allows:
+            return self.heuristic.allows(problem, state, variable, value)
+        return self._weight(problem, state, variable, value, needed) > 0
 
     def _needed(self, problem: Any, state: Tallied, variable: jax.Array) -> tuple[Any, Any]:
         """Returns how many possibilities variables have, and the aggregates over all of them."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another
-from jaxopt_search.checks import check_count, check_suits
+from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.queens.attacks.device import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
@@ -39,9 +39,8 @@ class CountedQueens(NamedTuple):
 class QueenSwap(Neighborhood):
     """All n (n - 1) / 2 swaps of two rows of an `NQueens` problem.
 
-    Attributes:
-      num_partners: `propose_at` draws this many random rows, and takes the first one from which a
-        queen would find no other on its new diagonals, or the last.
+    `propose_at` draws four random rows, and takes the first one from which a queen would find no
+    other on its new diagonals, or the last.
 
     Example:
       >>> import jaxopt_search as js
@@ -51,18 +50,10 @@ class QueenSwap(Neighborhood):
       -4
     """
 
-    num_partners: int = 4
     num_words = 2
+    num_words_at = 4
     is_portable = True
     space = "permutation"
-
-    def __post_init__(self) -> None:
-        check_count("num_partners", self.num_partners, 1, 64)
-
-    @property
-    def num_words_at(self) -> int:
-        """The number of random words that `propose_at` takes."""
-        return self.num_partners
 
     def init(self, problem: Any, solution: jax.Array) -> CountedQueens:
         check_suits("QueenSwap", "an NQueens", problem, isinstance(problem, NQueens))

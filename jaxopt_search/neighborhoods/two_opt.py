@@ -257,13 +257,11 @@ def two_opt(
 def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
     """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
     n, num = lists.shape
-    city, near = np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()
-    if problem.num_entries is None:
-        return jax.tree.map(jax.device_put, _of_pairs(city, near, None, n))
-    room = problem.capacity * num_candidates
-    city, near = padding.with_room(city, room), padding.with_room(near, room)
-    moves = _of_pairs(city, near, np.int32(n * num), problem.capacity)
-    return jax.tree.map(jax.device_put, moves)
+    pairs, number = (np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()), None
+    if problem.num_entries is not None:
+        room, number = problem.capacity * num_candidates, np.int32(n * num)
+        pairs = (padding.with_room(each, room) for each in pairs)
+    return jax.tree.map(jax.device_put, _of_pairs(*pairs, number, problem.capacity))
 
 
 def from_candidates(lists: jax.Array, num_cities: jax.Array | None) -> TwoOpt:

@@ -2,7 +2,8 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -169,32 +170,17 @@ class Assign(Assignments):
         return first(problem, state, rank, others)
 
 
-class Allowed(NamedTuple):
-    """Which assignments of another value are moves.
-
-    Attributes:
-      of_variable: maps variables, of any shape, to a pytree of what `is_allowed` needs of them.
-      is_allowed: maps variables, values, which broadcast, and this pytree to booleans.
-      is_movable: maps variables, of any shape, to whether they have moves at all; None if that is
-        not known.
-    """
-
-    of_variable: Callable[[jax.Array], Any]
-    is_allowed: Callable[[jax.Array, jax.Array, Any], jax.Array]
-    is_movable: Callable[[jax.Array], jax.Array] | None = None
-
-
 def first(
     problem: Any,
     tallied: Tallied,
     rank: Rank,
     others: tables.Values,
-    allowed: Allowed | None = None,
+    guide: Any = None,
 ) -> tuple[tables.First, Assignment]:
     """Like `types.Enumerable.first`, for the table of assignments; portable.
 
     Args:
-      allowed: which are moves; None for all.
+      guide: a `Guided`, which says what is a move; None if all are.
     """
     scan, columns = scan_of(problem, tallied), problem.max_domain
     shape = problem.domain_sizes.shape[0], columns
@@ -202,26 +188,27 @@ def first(
     def of_row(variable: jax.Array) -> Any:
         own = tables.in_rows(tallied.solution, variable)
         size = tables.in_rows(problem.domain_sizes, variable)
-        to_allow = None if allowed is None else allowed.of_variable(variable)
+        to_allow = None if guide is None else guide.needed(problem, tallied, variable)
         return own, size, scan.of_variable(variable), to_allow
 
     def keys_of(place: tables.Place, entries: tables.Values) -> Any:
         (own, size, to_price, to_allow), number = place.here, len(scan.tables)
         change = scan.delta(place._replace(here=to_price), entries[:number])
         is_none = (place.column == own) | (place.column >= size)
-        if allowed is not None:
-            is_none = is_none | ~allowed.is_allowed(place.row, place.column, to_allow)
+        if guide is not None:
+            is_none = is_none | ~guide.allows(problem, tallied, place.row, place.column, to_allow)
         delta = jnp.where(is_none, null_delta(change.dtype), change)
         return rank(place.row * columns + place.column, delta, *entries[number:])
 
     prepare = tables.Prepare(of_row, scan.of_value)
     all_tables = *scan.tables, *others
-    if allowed is None or allowed.is_movable is None:
+    if guide is None or guide.heuristic.is_movable is None:
         found = tables.first(shape, keys_of, all_tables, prepare)
         return found, Assignment(*tables.row_and_column(found.number, columns))
-    found = tables.first_of_some(shape, allowed.is_movable, keys_of, all_tables, prepare)
+    is_movable = functools.partial(guide.heuristic.is_movable, problem, tallied)
+    found = tables.first_of_some(shape, is_movable, keys_of, all_tables, prepare)
     variable, value = tables.row_and_column(found.number, columns)
-    is_move = allowed.is_movable(variable)
+    is_move = is_movable(variable)
     return found, Assignment(variable, jnp.where(is_move, value, load(tallied.solution, variable)))
 
 

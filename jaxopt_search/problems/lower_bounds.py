@@ -26,10 +26,8 @@ def of_tsp(problem: Any) -> int | float | None:
         return None
     if problem.matrix is not None:
         return problem.host.in_full(of_tours(problem.distances_on_host(), problem.is_symmetric))
-    points, metric = problem.host.coords, problem.metric
-    if metric == "EUCLID":
-        return of_tours(np.hypot(*(points[:, None] - points).T), True)
-    return of_tours(distances.distance_matrix(points, metric), True)
+    metric = "EXACT_2D" if problem.metric == "EUCLID" else problem.metric
+    return of_tours(distances.distance_matrix(problem.host.coords, metric), True)
 
 
 def of_qap(problem: Any) -> int | float | None:
@@ -50,9 +48,9 @@ def of_tours(matrix: np.ndarray, is_symmetric: bool) -> int | float:
       matrix: [n, n] distances, integers or floats; the diagonal does not count.
     """
     n = len(matrix)
-    if n < 3:
-        bound = float(np.trace(np.roll(matrix, -1, axis=1))) if n == 2 else 0.0
-    elif is_symmetric:
+    if n == 1:
+        bound = 0.0
+    elif is_symmetric and n > 2:
         bound = _one_trees(matrix.astype(np.float64))
     else:
         apart = matrix.astype(np.float64)

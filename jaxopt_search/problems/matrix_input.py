@@ -90,6 +90,15 @@ def integer_pairs(values: Any, name: str) -> np.ndarray:
     return pairs
 
 
+def check_below(pairs: np.ndarray, name: str, *limits: int) -> None:
+    """Refuses pairs of integers, [k, 2], that are not from 0 on and below their limits."""
+    wrong = (pairs < 0) | (pairs >= limits)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0].tolist()
+        hint = "; count from 0" if pairs.min() == 1 else ""
+        raise ValueError(f"{name}[{i},{j}] is {pairs[i, j]}, expected 0 to {limits[j] - 1}{hint}")
+
+
 def has_exact_costs(dtype: DType | None, what: str, *arrays: np.ndarray) -> bool:
     """Returns whether an instance is one of integers, from its numbers and the user's wish."""
     check_option("dtype", dtype, _DTYPES)

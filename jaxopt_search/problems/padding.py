@@ -6,10 +6,11 @@ the device: the size of the instance. Its solutions are permutations of which on
 summed, so that a search takes the same course whatever the capacity is.
 """
 
+import abc
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -40,18 +41,6 @@ def list_room(number: int) -> int:
     return max(-(-number // unit) * unit, 1)
 
 
-def room_for(problem: Any, capacity: int | None) -> int:
-    """Returns the room that a problem is to have; None stands for `capacity_for`.
-
-    Raises:
-      ValueError: if that is less than it has entries, or the problem is padded already.
-    """
-    if problem.num_entries is not None:
-        raise ValueError("problem is padded already, expected one that is not")
-    n = problem.capacity
-    return capacity_for(n) if capacity is None else check_count("capacity", capacity, n, None)
-
-
 class SizedProblem(Problem):
     """A problem on permutations that may have room for more; a base class.
 
@@ -69,19 +58,36 @@ class SizedProblem(Problem):
         """The size: a Python integer, or [] int32 where there is room for more."""
         return self.capacity if self.num_entries is None else self.num_entries
 
+    @abc.abstractmethod
+    def fields_with_room(self, capacity: int) -> dict[str, Any]:
+        """Returns the arrays of a problem with room for more, by the names of its fields."""
 
-def padded(problem: Any, capacity: int, **arrays: Any) -> Any:
-    """Returns a problem with room for more, of which these fields are padded already."""
-    n, host = problem.capacity, problem.host
-    host = dataclasses.replace(
-        host,
-        cost=functools.partial(_of_own, host.cost, n),
-        remaining=functools.partial(_of_own, host.remaining, n),
-        check=functools.partial(_check_and_fill, host.check, n, capacity),
-        num_entries=n,
-    )
-    size = on_device(n, np.int32)
-    return dataclasses.replace(problem, **arrays, num_entries=size, capacity=capacity, host=host)
+    def padded(self, capacity: int | None = None) -> Self:
+        """Returns the same instance with room for more; its searches take the same course.
+
+        Problems of equal capacity share their compiled programs, whatever their sizes.
+
+        Args:
+          capacity: the length of solutions, at least the size; None for the least of few sizes.
+
+        Raises:
+          ValueError: if the size is larger, or it is padded already; for `NQueens` also if its
+            scheme is not `"histogram"`, as all others count what is no queen.
+        """
+        if self.num_entries is not None:
+            raise ValueError("problem is padded already, expected one that is not")
+        problem: Any = self
+        n, host = self.capacity, problem.host
+        room = capacity_for(n) if capacity is None else check_count("capacity", capacity, n, None)
+        host = dataclasses.replace(
+            host,
+            cost=functools.partial(_of_own, host.cost, n),
+            remaining=functools.partial(_of_own, host.remaining, n),
+            check=functools.partial(_check_and_fill, host.check, n, room),
+            num_entries=n,
+        )
+        size, arrays = on_device(n, np.int32), self.fields_with_room(room)
+        return dataclasses.replace(problem, **arrays, num_entries=size, capacity=room, host=host)
 
 
 def filled(values: np.ndarray, capacity: int) -> np.ndarray:
@@ -96,6 +102,11 @@ def with_room(values: Any, capacity: int) -> np.ndarray:
     values = np.asarray(values)
     more = np.zeros((capacity - len(values), *values.shape[1:]), values.dtype)
     return np.concatenate([values, more])
+
+
+def put_with_room(arrays: Any, capacity: int) -> Any:
+    """Returns a pytree of arrays as `with_room` returns them, on the device."""
+    return jax.tree.map(lambda values: jax.device_put(with_room(values, capacity)), arrays)
 
 
 def _of_own(fn: Callable[[np.ndarray], Any], n: int, solution: np.ndarray) -> Any:

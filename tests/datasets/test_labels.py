@@ -26,11 +26,11 @@ def test_lines_are_read_as_they_were_written(tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (LINE.replace(" output 2 1 3 2", ""), "expected finite coordinates, 'output' and a tour"),
-        (LINE.replace("0.5", "nan"), "expected finite coordinates"),
+        (LINE.replace(" output 2 1 3 2", ""), "expected coordinates, 'output' and a closed tour"),
+        (LINE.replace("0.5", "nan"), "expected finite points"),
         (LINE.replace("0.5", "a"), "could not convert"),
-        (LINE[:-2], "expected a closed tour of the 3 cities, from 1"),
-        (LINE.replace("2 1 3 2", "1 0 2 1"), "expected a closed tour"),
+        (LINE[:-2], "and a closed tour"),
+        (LINE.replace("2 1 3 2", "1 0 2 1"), "expected a tour of the 3 cities"),
     ],
 )
 def test_what_is_no_label_is_refused(line, reason, tmp_path):
@@ -48,7 +48,7 @@ POINTS, TOURS = np.zeros((2, 3, 2)), np.tile(np.arange(3), (2, 1))
     [
         ({"points": POINTS}, "no archive of points and tours"),
         ({"points": POINTS + np.nan, "tours": TOURS}, "finite"),
-        ({"points": POINTS, "tours": TOURS + 1}, "a tour of all cities"),
+        ({"points": POINTS, "tours": TOURS + 1}, "a tour of the 3 cities"),
         (None, "no archive of points and tours"),
     ],
 )
@@ -57,5 +57,5 @@ def test_no_other_archive_is_read(arrays, reason, tmp_path):
     path.write_bytes(b"PK torn")
     if arrays is not None:
         np.savez(path, **arrays)
-    with refuses(js.InstanceFormatError, "labels.npz: ", reason):
+    with refuses(js.InstanceFormatError, "labels.npz", reason):
         js.datasets.load_labels(path)

@@ -106,8 +106,8 @@ def test_whatever_changes_a_program_changes_its_name(folder, monkeypatch):
         key(js.shuffle(every=3)),
         key(js.hill_climbing(js.SwapTable())),
         key(js.hill_climbing(js.SwapValues())),
-        key(js.simulated_annealing(js.QueenSwap(num_partners=2), 1.0)),
-        key(js.simulated_annealing(js.QueenSwap(num_partners=3), 1.0)),
+        key(js.simulated_annealing(js.InsertSegment(2), 1.0)),
+        key(js.simulated_annealing(js.InsertSegment(3), 1.0)),
     ]
     with jax.default_matmul_precision("float32"):
         cases.append(key(problem))

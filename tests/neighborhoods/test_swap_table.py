@@ -138,7 +138,7 @@ def test_starts_have_what_is_fixed():
     [
         ([1, 2], "partial_match has shape (2,), expected (k, 2)"),
         ([[0.5, 1.0]], "partial_match has dtype float64, expected integers"),
-        ([[0, 4]], "partial_match has location 4, expected 0 to 3"),
+        ([[0, 4]], "partial_match[0,1] is 4, expected 0 to 3"),
         ([[0, 1], [0, 2]], "partial_match has facility 0 twice"),
     ],
 )

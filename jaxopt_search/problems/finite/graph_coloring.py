@@ -19,16 +19,20 @@ from jax import lax
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import MAX_INT32, check_count, plain_array
+from jaxopt_search.problems.finite.entries import edges_of, entries_of, graph_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
     check_vector,
-    graph_of,
-    merged_pairs,
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.matrix_input import integer_pairs, on_device
+from jaxopt_search.problems.matrix_input import (
+    check_below,
+    integer_pairs,
+    on_device,
+    refuse_options,
+)
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
@@ -237,8 +241,7 @@ def graph_coloring(
       2
     """
     num_colors = check_count("num_colors", num_colors)
-    edges, n = _edges_of(graph, num_vertices)
-    edges, of_edges = _merged(n, edges, weights)
+    n, edges, of_edges = _edges_of(graph, weights, num_vertices)
     if n * num_colors > MAX_INT32:
         raise ValueError(
             f"num_colors is {num_colors}, expected at most {MAX_INT32 // n} for {n} vertices: the"
@@ -322,11 +325,7 @@ class _FixedColors(NamedTuple):
 
 def _fixed_colors(fixed: Any, domains: np.ndarray) -> _FixedColors:
     pairs = integer_pairs(fixed, "fixed")
-    outside = (pairs < 0) | (pairs >= (len(domains), domains[0]))
-    if outside.any():
-        pair = tuple(pairs[outside.any(axis=1)][0].tolist())
-        expected = f"vertices 0 to {len(domains) - 1} and colors 0 to {domains[0] - 1}"
-        raise ValueError(f"fixed has {pair}, expected {expected}")
+    check_below(pairs, "fixed", len(domains), domains[0])
     vertices, colors = pairs.T
     if len(np.unique(vertices)) < len(vertices):
         raise ValueError("fixed has a vertex twice, expected each once")
@@ -346,75 +345,33 @@ def _cost_on_host(
     return number if fixed is None else number + int(fixed[np.arange(len(fixed)), coloring].sum())
 
 
-def _edges_of(graph: Any, num_vertices: int | None) -> tuple[np.ndarray, int]:
-    """Returns the edges of a graph, [m, 2] int64, as it has them, and how many vertices."""
-    if num_vertices is not None:
-        num_vertices = check_count("num_vertices", num_vertices)
+def _edges_of(
+    graph: Any, weights: Any, num_vertices: int | None
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Returns n, the edges, [m, 2] from the lower vertex to the higher, and their weights."""
     if (given := graph_of(graph)) is not None:
-        graph, num_vertices = given.pairs, check_count("the number of vertices", given.number)
-    elif hasattr(graph, "toarray"):
-        graph = graph.toarray()
-    array = plain_array(graph, "graph")
-    if array.size == 0 and array.shape in ((0,), (0, 2)):
-        if num_vertices is None:
+        graph, num_vertices = given.pairs, given.number
+    if not (is_matrix := hasattr(graph, "tocoo")):
+        graph = plain_array(graph, "graph")
+        is_matrix = graph.ndim == 2 and graph.shape[0] == graph.shape[1]
+        if graph.shape == (2, 2) and graph.dtype != np.bool_:
+            is_matrix = graph.tolist() in ([[0, 0], [0, 0]], [[0, 1], [1, 0]])
+        if not graph.size and num_vertices is None:
             raise ValueError("graph has no edges, expected num_vertices, too")
-        return np.zeros((0, 2), np.int64), num_vertices
-    is_bool = array.dtype == np.bool_
-    if not is_bool and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"graph has dtype {array.dtype}, expected integers")
-    if array.ndim == 2 and array.shape[0] == array.shape[1]:
-        is_adjacency = array.tolist() in ([[0, 0], [0, 0]], [[0, 1], [1, 0]])
-        if is_bool or is_adjacency or len(array) != 2:
-            return _edges_of_matrix(array, num_vertices)
-    if is_bool or array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(
-            f"graph has shape {array.shape}, expected (m, 2), edges, or (n, n), a matrix"
-        )
-    highest = int(array.max())
-    n = highest + 1 if num_vertices is None else num_vertices
-    if num_vertices is not None and highest == n and array.min() == 1:
-        raise ValueError(f"graph counts vertices from 1, expected 0 to {n - 1}")
-    most = min(n, MAX_INT32) - 1
-    for found, expected in (
-        ((array < 0) | (array > most), f"vertices 0 to {most}"),
-        ((array[:, :1] == array[:, 1:]), "two different vertices"),
-    ):
-        if found.any():
-            i = np.argwhere(found)[0][0]
-            raise ValueError(f"graph[{i}] is {tuple(array[i].tolist())}, expected {expected}")
-    return array.astype(np.int64), n
-
-
-def _merged(n: int, edges: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Returns each edge once, [m, 2], from the lower vertex to the higher, and its weight."""
-    given = np.ones(len(edges), np.int64)
-    if weights is not None:
-        given = plain_array(weights, "weights")
-        if given.shape != edges.shape[:1]:
-            raise ValueError(f"weights has shape {given.shape}, expected {edges.shape[:1]}")
-        if not np.issubdtype(given.dtype, np.integer):
-            raise ValueError(f"weights has dtype {given.dtype}, expected integers")
-        if given.min(initial=1) < 1 or sum(given.tolist()) > MAX_INT32:
-            found = f"{given.min()} to {given.max()}"
-            raise ValueError(f"weights has {found}, expected 1 or more, with a sum that fits int32")
-    (start, end), values = edges.T, given.astype(np.int64)
-    first, second, sums = merged_pairs(n, start, end, values)
-    return np.stack([first, second], axis=1), np.ones_like(sums) if weights is None else sums
-
-
-def _edges_of_matrix(matrix: np.ndarray, num_vertices: int | None) -> tuple[np.ndarray, int]:
-    n = len(matrix)
+    names = ("graph" if is_matrix else "weights", "graph", "num_vertices")
+    if is_matrix:
+        refuse_options("a matrix", weights=weights)
+        entries = entries_of(graph, None, None, names, None)
+    else:
+        entries = entries_of(1 if weights is None else weights, graph, num_vertices, names, None)
+    n, *_, values = entries
     if num_vertices not in (None, n):
-        raise ValueError(
-            f"num_vertices is {num_vertices}, expected {n}, as the matrix has, or None"
-        )
-    check_count("the number of rows of graph", n)
-    for found, expected in (
-        ((matrix != 0) & (matrix != 1), "0 or 1"),
-        (np.diag(matrix.diagonal() != 0), "0: no vertex is its own neighbor"),
-        (matrix != matrix.T, "the same on both sides of the diagonal: a symmetric matrix"),
-    ):
-        if found.any():
-            i, j = np.argwhere(found)[0]
-            raise ValueError(f"graph[{i}, {j}] is {matrix[i, j]}, expected {expected}")
-    return np.argwhere(np.triu(matrix)), n
+        raise ValueError(f"num_vertices is {num_vertices}, expected {n}, as the matrix has")
+    least, total = values.min(initial=1), values.sum()
+    if weights is not None and (values.dtype.kind == "f" or least < 1 or total > MAX_INT32):
+        expected = "integers of 1 or more, with a sum that fits int32"
+        raise ValueError(f"weights has {least} or a sum of {total}, expected {expected}")
+    first, second, sums = edges_of(*entries, "graph", is_matrix)
+    if is_matrix and (sums != 1).any():
+        raise ValueError(f"graph has the entry {sums[sums != 1][0]}, expected 0 or 1")
+    return n, np.stack([first, second], axis=1), np.ones_like(sums) if weights is None else sums

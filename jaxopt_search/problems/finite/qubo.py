@@ -20,21 +20,24 @@ from jax import lax
 
 from jaxopt_search.backends import floats, loops, memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import check_count, check_number, check_option, plain_array, real_array
+from jaxopt_search.checks import check_number, check_option
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
-from jaxopt_search.problems.bounds import largest_of
+from jaxopt_search.problems.finite.entries import (
+    edges_of,
+    entries_of,
+    graph_of,
+    merged_pairs,
+    quadratic_of,
+)
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
     check_vector,
-    graph_of,
-    merged_pairs,
     neighbor_lists,
-    quadratic_of,
 )
 from jaxopt_search.problems.host import SAME, Original, Units
-from jaxopt_search.problems.matrix_input import DType, has_exact_costs, integer_pairs, refuse_first
+from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
 
@@ -42,7 +45,6 @@ Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 
 _TILE = 256  # entries of a row of a matrix that a kernel handles at once
 _SPARSE_BELOW = 1 / 8  # of all pairs: lists of neighbors are then faster
-_SAFE = 2**59  # sums up to this, a few times over, are int64
 
 
 @pytree
@@ -60,16 +62,15 @@ class Dense:
         """Returns the pairs of variables that have a coupling, [m, 2], on the host."""
         return np.argwhere(np.triu(np.asarray(self.matrix)))
 
-    def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """Returns [n], the sums of the couplings of each variable to those that are 1.
+    def sums(self, factors: jax.Array, *, below: bool = False) -> jax.Array:
+        """Returns [n], the sums of the couplings of each variable times factors.
 
         Args:
-          solution: [n] int32.
+          factors: [n], of the dtype of the couplings.
           below: whether only variables of lower numbers count.
         """
-        ones = solution.astype(self.matrix.dtype)[:, None]
         matrix = jnp.tril(self.matrix, -1) if below else self.matrix
-        return floats.matmul(matrix, ones)[:, 0]
+        return floats.matmul(matrix, factors[:, None])[:, 0]
 
     def weighted(self, values: jax.Array) -> jax.Array:
         """Returns [n] float32, the sums of the couplings of each variable times these values.
@@ -131,16 +132,8 @@ class Sparse:
         pairs = np.stack([firsts, seconds[: len(firsts)]], axis=1)
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
-    def sums(self, solution: jax.Array, *, below: bool = False) -> jax.Array:
-        """Like `Dense.sums`."""
-        return self._product(solution.astype(self.values.dtype), below)
-
-    def weighted(self, values: jax.Array) -> jax.Array:
-        """Like `Dense.weighted`."""
-        return self._product(values, below=False)
-
-    def _product(self, factors: jax.Array, below: bool) -> jax.Array:
-        """Returns the couplings times a vector; each row is added up in the order of its list."""
+    def sums(self, factors: jax.Array, *, below: bool = False) -> jax.Array:
+        """Like `Dense.sums`; each row is added up in the order of its list."""
         variable = lax.iota(jnp.int32, factors.shape[0])
         start, end = self.lists.starts[:-1], self.lists.starts[1:]
 
@@ -154,6 +147,10 @@ class Sparse:
             return sums + jnp.where(counts, term, jnp.zeros_like(term))
 
         return loops.fori_loop(0, self.lists.max_degree, add, jnp.zeros_like(factors))
+
+    def weighted(self, values: jax.Array) -> jax.Array:
+        """Like `Dense.weighted`."""
+        return self.sums(values)
 
     def sum_of_squares(self) -> jax.Array:
         """Like `Dense.sum_of_squares`."""
@@ -237,7 +234,8 @@ class QUBO(FiniteProblem):
         Returns:
           [] int32 or float32.
         """
-        added = self.linear + self.couplings.sums(solution, below=True)
+        ones = solution.astype(self.linear.dtype)
+        added = self.linear + self.couplings.sums(ones, below=True)
         return floats.total(jnp.where(solution == 1, added, jnp.zeros_like(added)))
 
     def fields_of(self, values: jax.Array) -> jax.Array:
@@ -250,7 +248,7 @@ class QUBO(FiniteProblem):
 
     def tally(self, solution: jax.Array) -> Fields:
         """Returns the fields of all variables."""
-        return Fields(self.linear + self.couplings.sums(solution))
+        return Fields(self.linear + self.couplings.sums(solution.astype(self.linear.dtype)))
 
     def assign_delta(
         self, solution: Any, tally: Fields, variable: jax.Array, value: jax.Array
@@ -344,7 +342,7 @@ def qubo(
         offset = offset + more
     if not math.isfinite(check_number("offset", offset)):
         raise ValueError(f"offset is {offset}, expected a finite number")
-    n, rows, columns, values = _entries_of(
+    n, rows, columns, values = entries_of(
         matrix, entries, num_variables, ("matrix", "entries", "num_variables"), dtype
     )
     # A variable's square is the variable itself.
@@ -393,28 +391,16 @@ def max_cut(
     """
     if edges is None and (given := graph_of(weights)) is not None:
         edges, weights, num_vertices, _ = given
-    n, rows, columns, values = _entries_of(
+    n, rows, columns, values = entries_of(
         weights, edges, num_vertices, ("weights", "edges", "num_vertices"), dtype
     )
-    own = rows[(rows == columns) & ((edges is not None) | (values != 0))]
-    if own.size:
-        raise ValueError(f"weights have a loop at vertex {own[0]}, expected none")
-    if edges is None:
-        # Symmetric but for rounding noise.
-        is_exact = values.dtype.kind == "i"
-        noise = 0 if is_exact else 1e-6 * np.abs(values).max(initial=0)
-        *_, apart = merged_pairs(n, rows, columns, np.where(rows < columns, values, -values))
-        if (np.abs(apart) > noise).any():
-            raise ValueError("weights are asymmetric, expected a symmetric matrix")
-        first, second, sums = merged_pairs(n, rows, columns, values)
-        sums = sums // 2 if is_exact else sums / 2
-    else:
+    if edges is not None:
         pairs = np.minimum(rows, columns) * n + np.maximum(rows, columns)
         pairs, counts = np.unique(pairs, return_counts=True)
         if (counts > 1).any():
             i, j = divmod(pairs[counts > 1][0].item(), n)
             raise ValueError(f"edges hold {i}-{j} twice, expected each edge once")
-        first, second, sums = merged_pairs(n, rows, columns, values)
+    first, second, sums = edges_of(n, rows, columns, values, "weights", is_matrix=edges is None)
     # Of an edge, minus the cut is 2 * x[i] * x[j] - x[i] - x[j], weighted.
     linear = np.zeros(n, values.dtype)
     for end in (first, second):
@@ -434,58 +420,6 @@ class Terms(NamedTuple):
     def over(self, unit: int) -> "Terms":
         """Returns the terms, integers, in multiples of a common divisor."""
         return self._replace(linear=self.linear // unit, values=self.values // unit)
-
-
-def _entries_of(
-    values: Any, entries: Any, number: Any, names: tuple[str, str, str], dtype: DType | None
-) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the entries of a matrix or list: n, rows, columns, and finite values.
-
-    The values are int64 or float64, of which sums also fit.
-
-    Args:
-      values: the matrix, or with `entries` the values of these.
-      number: n, or None.
-      names: of these three arguments.
-    """
-    name, entries_name, number_name = names
-    if entries is None and number is not None:
-        raise ValueError(f"{number_name} is {number!r} without {entries_name}, expected None")
-    is_sparse = entries is None and hasattr(values, "tocoo")
-    given = values.tocoo() if is_sparse else values
-    array = plain_array(given.data if is_sparse else given, name)
-    array = real_array(array.astype(np.int8) if array.dtype == np.bool_ else array, name)
-    if entries is not None:
-        pairs = integer_pairs(entries, entries_name)
-        least, most = (pairs.min().item(), pairs.max().item()) if pairs.size else (0, -1)
-        n = check_count(number_name, max(most + 1, 1) if number is None else number)
-        if least < 0 or most >= n:
-            wrong = least if least < 0 else most
-            raise ValueError(f"{entries_name} holds {wrong}, expected 0 to {n - 1}")
-        rows, columns = pairs.T
-        if array.shape not in ((), rows.shape):
-            raise ValueError(f"{name} has shape {array.shape}, expected {rows.shape}, as entries")
-        array = np.broadcast_to(array, rows.shape)
-    else:
-        shape = tuple(given.shape) if is_sparse else array.shape
-        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-            raise ValueError(f"{name} has shape {shape}, expected (n, n) with n >= 1")
-        n = shape[0]
-    refuse_first(array, ~np.isfinite(array), name)
-    if is_sparse:
-        rows, columns = given.row, given.col
-    elif entries is None:
-        rows, columns = np.nonzero(array)
-        array = array[rows, columns]
-    largest, kind = largest_of(array) if array.size else 0, np.float64
-    if has_exact_costs(dtype, "numbers", array):
-        if largest * array.size >= _SAFE:
-            raise bounds.beyond_int32(f"{name} holds {largest}")
-        kind = np.int64
-    else:
-        most = bounds.MAX_FLOAT32 / (8 * max(array.size, 1))
-        bounds.check_floats(largest, most, f"numbers in {name}")
-    return n, rows.astype(np.int64), columns.astype(np.int64), array.astype(kind)
 
 
 def _build(

@@ -4,8 +4,7 @@ A vector is [n] int32, with entry i from 0 to `domain_sizes[i] - 1`.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -140,18 +139,6 @@ class NeighborLists:
         return place, (low < end) & (load(self.neighbors, place) == second)
 
 
-def merged_pairs(
-    n: int, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns pairs `first < second` with the sums of their values; zero sums are left out."""
-    pair = np.minimum(rows, columns) * n + np.maximum(rows, columns)
-    pair, inverse = np.unique(pair, return_inverse=True)
-    sums = np.zeros(pair.size, values.dtype)
-    np.add.at(sums, inverse, values)
-    pair, sums = pair[sums != 0], sums[sums != 0]
-    return pair // n, pair % n, sums
-
-
 def neighbor_lists(
     n: int, first: np.ndarray, second: np.ndarray, values: np.ndarray
 ) -> tuple[NeighborLists, np.ndarray]:
@@ -172,68 +159,3 @@ def neighbor_lists(
         max_degree=memory.power_of_two(max(int(degrees.max()), 1)),
     )
     return lists, with_room(np.concatenate([values, values])[order], room)
-
-
-# Graphs and quadratic forms as other libraries hold them: told by their methods, not imported.
-
-
-class Entries(NamedTuple):
-    """What `max_cut`, `graph_coloring` and `qubo` take, with a constant.
-
-    Attributes:
-      pairs: [k, 2] int64.
-      values: [k], one each.
-      number: of vertices or variables, numbered in the order in which the object has them.
-      offset: a constant added to every cost.
-    """
-
-    pairs: np.ndarray
-    values: np.ndarray
-    number: int
-    offset: Any = 0
-
-
-def graph_of(graph: Any) -> Entries | None:
-    """Returns the edges of a graph of `networkx`, or of an instance; None of anything else.
-
-    An edge weighs its `weight`, or 1.
-    """
-    if hasattr(graph, "weights") and hasattr(graph, "edges") and hasattr(graph, "n"):
-        return Entries(graph.edges, graph.weights, graph.n)
-    if not (hasattr(graph, "number_of_nodes") and hasattr(graph, "edges")):
-        return None
-    if graph.is_directed():
-        raise ValueError("graph is directed, expected one of undirected edges")
-    place = {node: number for number, node in enumerate(graph.nodes)}
-    found = list(graph.edges(data="weight", default=1))
-    pairs = [(place[one], place[other]) for one, other, _ in found]
-    values = np.array([weight for *_, weight in found])
-    return Entries(np.array(pairs, np.int64).reshape(-1, 2), values, len(place))
-
-
-def quadratic_of(form: Any) -> Entries | None:
-    """Returns the entries of a binary quadratic model or a dict; None of anything else.
-
-    A model has `linear`, `quadratic`, `offset` and `change_vartype`, as in `dimod`. A dict has
-    pairs of variables for keys, of which (i, i) are linear terms.
-    """
-    if isinstance(form, Mapping):
-        place: dict[Any, int] = {}
-        for key in form:
-            if not isinstance(key, tuple) or len(key) != 2:
-                raise ValueError(f"matrix has the key {key!r}, expected pairs of variables")
-            for variable in key:
-                place.setdefault(variable, len(place))
-        pairs = [(place[one], place[other]) for one, other in form]
-        values, offset = list(form.values()), 0
-    elif hasattr(form, "quadratic") and hasattr(form, "linear"):
-        form = form.change_vartype("BINARY", inplace=False)
-        place = {variable: number for number, variable in enumerate(form.linear)}
-        pairs = [(number, number) for number in place.values()]
-        pairs += [(place[one], place[other]) for one, other in form.quadratic]
-        values, offset = [*form.linear.values(), *form.quadratic.values()], form.offset
-    else:
-        return None
-    if not place:
-        raise ValueError("matrix has no variable, expected one or more")
-    return Entries(np.array(pairs, np.int64), np.array(values), len(place), offset)

@@ -100,8 +100,8 @@ def qap(
             raise ValueError(f"linear has shape {linear.shape}, expected {(number, most)}")
         matrices.append(np.pad(linear, ((0, most - number), (0, 0))))
     is_exact = has_exact_costs(dtype, "matrices", *matrices)
-    build = _integer_qap if is_exact else _float_qap
-    problem = as_told(build(*matrices, best_known=best_known), is_symmetric, "the matrices are")
+    problem = _of_matrices(*matrices, is_exact=is_exact, best_known=best_known)
+    problem = as_told(problem, is_symmetric, "the matrices are")
     if number < problem.capacity:
         few = _Few(number, problem.capacity)
         host = dataclasses.replace(problem.host, as_given=few, check=few.check)
@@ -257,45 +257,53 @@ def _as_integers(flow: Any) -> Any:
     return plain_array(flow, "flow").astype(np.int8)
 
 
-def _integer_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
-    """Returns an exact instance, counted in multiples of a common divisor if necessary."""
-    matrices = tuple(matrix.astype(np.int64) for matrix in matrices)
-    given = _with_linear(*matrices)
-    exact, unit = QAPInstance(name="", flow=given[0], distance=given[1]), 1
-    found = bounds.qap_bounds(*matrices)
-    if not found.fit:
-        divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in matrices[:2]]
-        divisors.append(math.prod(divisors))
-        if not any((linear % divisors[2]).any() for linear in matrices[2:]):
-            unit = divisors[2]
-            matrices = tuple(map(np.floor_divide, matrices, divisors))
-            found = bounds.qap_bounds(*matrices)
-    if not found.fit:
-        raise found.refusal("flow and distance give", "swaps")
+def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None) -> QAP:
+    """Returns an instance of int32 or float32 matrices: flow, distance, and the linear term if any.
+
+    Integers are counted in multiples of a common divisor if necessary.
+    """
+    matrices = tuple(matrix.astype(np.int64 if is_exact else np.float64) for matrix in matrices)
+    counted, unit, offset, note = _with_linear(*matrices), 1, 0, ""
+    if is_exact:
+        cost = QAPInstance(name="", flow=counted[0], distance=counted[1]).cost
+        found = bounds.qap_bounds(*matrices)
+        if not found.fit:
+            divisors = [max(int(np.gcd.reduce(matrix, axis=None)), 1) for matrix in matrices[:2]]
+            divisors.append(math.prod(divisors))
+            if not any((linear % divisors[2]).any() for linear in matrices[2:]):
+                unit = divisors[2]
+                matrices = tuple(map(np.floor_divide, matrices, divisors))
+                counted, found = _with_linear(*matrices), bounds.qap_bounds(*matrices)
+        if not found.fit:
+            raise found.refusal("flow and distance give", "swaps")
+        offset = found.offset
+    else:
+        bounds.check_qap_floats(*counted)
+        if not _is_symmetric(*counted) and all(map(is_nearly_symmetric, counted)):
+            counted = tuple(matrix / 2 + matrix.T / 2 for matrix in counted)
+            note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
+        cost = functools.partial(_float_cost, *counted)
+    flow, distance = counted
     host = Original(
-        cost=exact.cost,
-        check=functools.partial(permutation.check, exact.n),
+        cost=cost,
+        check=functools.partial(permutation.check, len(flow)),
         unit=unit,
-        offset=found.offset,
-        best_known=best_known,
-    )
-    return _on_device(*_with_linear(*matrices), found.offset, jnp.int32, host)
-
-
-def _float_qap(*matrices: np.ndarray, best_known: float | None) -> QAP:
-    """Returns an instance of float32 matrices."""
-    given, note = _with_linear(*(matrix.astype(np.float64) for matrix in matrices)), ""
-    bounds.check_qap_floats(*given)
-    if not _is_symmetric(*given) and all(map(is_nearly_symmetric, given)):
-        given = tuple(matrix / 2 + matrix.T / 2 for matrix in given)
-        note = "flow and distance were symmetrized (they differed by a relative 1e-6 at most)"
-    host = Original(
-        cost=functools.partial(_float_cost, *given),
-        check=functools.partial(permutation.check, len(given[0])),
+        offset=offset,
         best_known=best_known,
         note=note,
     )
-    return _on_device(given[0], given[1], 0, jnp.float32, host)
+    refuse_orphans()
+    dtype, wrapped = jnp.int32 if is_exact else jnp.float32, (offset + 2**31) % 2**32 - 2**31
+    return QAP(
+        flow=on_device(flow.ravel(), dtype),
+        distance=on_device(distance.ravel(), dtype),
+        offset=on_device(wrapped, dtype),
+        partial=None,
+        capacity=len(flow),
+        is_symmetric=_is_symmetric(flow, distance),
+        device_units=host.units,
+        host=host,
+    )
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
@@ -313,23 +321,6 @@ def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | Non
         capacity=len(flow),
         is_symmetric=is_symmetric,
         host=ON_DEVICE,
-    )
-
-
-def _on_device(
-    flow: np.ndarray, distance: np.ndarray, offset: int, dtype: Any, host: Original
-) -> QAP:
-    refuse_orphans()
-    wrapped = (offset + 2**31) % 2**32 - 2**31
-    return QAP(
-        flow=on_device(flow.ravel(), dtype),
-        distance=on_device(distance.ravel(), dtype),
-        offset=on_device(wrapped, dtype),
-        partial=None,
-        capacity=len(flow),
-        is_symmetric=_is_symmetric(flow, distance),
-        device_units=host.units,
-        host=host,
     )
 
 
@@ -355,10 +346,8 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     """
     n = problem.capacity
     pairs = integer_pairs(partial_match, "partial_match")
+    matrix_input.check_below(pairs, "partial_match", n, n)
     for column, what in zip(pairs.T, ("facility", "location"), strict=True):
-        outside = column[(column < 0) | (column >= n)]
-        if outside.size:
-            raise ValueError(f"partial_match has {what} {outside[0]}, expected 0 to {n - 1}")
         values, counts = np.unique(column, return_counts=True)
         if (counts > 1).any():
             raise ValueError(f"partial_match has {what} {values[counts > 1][0]} twice")

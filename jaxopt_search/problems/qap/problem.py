@@ -50,7 +50,7 @@ class Partial(NamedTuple):
         return Partial(
             assignment=jax.device_put(padding.filled(assignment, capacity)),
             free=jax.device_put(np.concatenate([free, fixed])),
-            is_free=jax.device_put(padding.with_room(is_free, capacity)),
+            is_free=padding.put_with_room(is_free, capacity),
             num_free=on_device(len(free), np.int32),
         )
 
@@ -112,24 +112,10 @@ class QAP(padding.SizedProblem):
         _, free, _, num_free = self.partial
         return free.shape[0] if num_free is None else num_free
 
-    def padded(self, capacity: int | None = None) -> "QAP":
-        """Returns the same instance with room for more facilities; searches take the same course.
-
-        Problems of equal capacity share their compiled programs, whatever their sizes.
-
-        Args:
-          capacity: the length of solutions, at least n; None for the least of few sizes.
-
-        Raises:
-          ValueError: if there are more facilities, or it is padded already.
-        """
-        room = padding.room_for(self, capacity)
-        flow, distance = (
-            jax.device_put(padding.with_room(matrix, room**2))
-            for matrix in (self.flow, self.distance)
-        )
-        partial = None if self.partial is None else self.partial.padded(room)
-        return padding.padded(self, room, flow=flow, distance=distance, partial=partial)
+    def fields_with_room(self, capacity: int) -> dict[str, Any]:
+        matrices = {"flow": self.flow, "distance": self.distance}
+        partial = None if self.partial is None else self.partial.padded(capacity)
+        return {**padding.put_with_room(matrices, capacity**2), "partial": partial}
 
     def matrices_on_host(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns flow and distance as on the device, [n, n]."""

@@ -50,26 +50,14 @@ class NQueens(padding.SizedProblem):
         """Whether there is one placement only."""
         return int(self.n) == 1
 
-    def padded(self, capacity: int | None = None) -> "NQueens":
-        """Returns the same problem with room for more queens; its searches take the same course.
-
-        Problems of equal capacity share their compiled programs, whatever their sizes.
-
-        Args:
-          capacity: the length of solutions, from n to 2**29; None for the least of few sizes.
-
-        Raises:
-          ValueError: if there are more queens, it is padded already, or its scheme counts all
-            entries: only `"histogram"` can leave some out.
-        """
-        room = padding.room_for(self, capacity)
-        check_count("capacity", room, self.capacity, MAX_QUEENS)
+    def fields_with_room(self, capacity: int) -> dict[str, Any]:
+        check_count("capacity", capacity, self.capacity, MAX_QUEENS)
         if self.evaluation != "histogram":
             raise ValueError(
                 f"evaluation is {self.evaluation!r}, expected 'histogram': no other scheme leaves"
                 " out what is no queen"
             )
-        return padding.padded(self, room, count=None)
+        return {"count": None}
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random placement, [capacity] int32: the column of the queen in each row."""

@@ -22,13 +22,14 @@ class _Node(NamedTuple):
     Attributes:
       cost: of the shortest cycles, a lower bound.
       after: [n] the city behind each city on these.
-      excluded, included: edges that no tour of them has, and that all have, as pairs of cities.
+      matrix: [n, n] distances, +inf of edges that no tour of them has.
+      is_open: [n] whether it is open what follows a city; else all of them have the same edge.
     """
 
     cost: float
     after: np.ndarray
-    excluded: tuple[tuple[int, int], ...] = ()
-    included: tuple[tuple[int, int], ...] = ()
+    matrix: np.ndarray
+    is_open: np.ndarray
 
 
 def short_tour(problem: TSP) -> np.ndarray:
@@ -52,7 +53,7 @@ def short_tour(problem: TSP) -> np.ndarray:
 
 def _short_tour(matrix: np.ndarray) -> np.ndarray:
     """Returns the order of places that differ, [p], two or more."""
-    root = _solved(matrix)
+    root = _solved(matrix, np.ones(len(matrix), bool))
     assert root is not None
     tour, least, parts = root.after, np.inf, [root]
     num_left = min(_MOST_WORK // len(matrix) ** 3, _MOST_ASSIGNMENTS)
@@ -67,18 +68,18 @@ def _short_tour(matrix: np.ndarray) -> np.ndarray:
             tour, least = found, length
         if cycle.max() == 0 or num_left <= 0:
             continue
-        is_free = np.ones(len(matrix), bool)
-        is_free[[city for city, _ in part.included]] = False
-        smallest = np.bincount(cycle, is_free).argmin()
-        edges = [
-            (i, int(part.after[i])) for i in np.flatnonzero((cycle == smallest) & is_free).tolist()
-        ]
-        smaller = (
-            _solved(matrix, (*part.excluded, edge), (*part.included, *edges[:number]))
-            for number, edge in enumerate(edges)
-        )
+        smallest = np.bincount(cycle, part.is_open).argmin()
+        cities, smaller = np.flatnonzero((cycle == smallest) & part.is_open), []
+        with_all, is_open = part.matrix.copy(), part.is_open.copy()
+        for city in cities:  # one part without its edge, all others with it
+            other = part.after[city]
+            length = with_all[city, other]
+            with_all[city, other] = np.inf
+            smaller.append(_solved(with_all.copy(), is_open.copy()))
+            with_all[city] = with_all[:, other] = np.inf
+            with_all[city, other], is_open[city] = length, False
+        num_left -= len(cities)
         kept = [each for each in smaller if each is not None and each.cost < least]
-        num_left -= len(edges)
         parts += sorted(kept, key=lambda each: -each.cost)
     return tour
 
@@ -105,7 +106,7 @@ def likeliest(problem: TSP, num_candidates: int) -> tuple[np.ndarray, np.ndarray
     num = min(num_candidates, n - 1)
     if len(matrix) == 1:
         return candidates.of_cities(np.zeros((1, 0), np.int32), place, num), np.zeros((n, num))
-    node = _solved(matrix)
+    node = _solved(matrix, np.ones(len(matrix), bool))
     assert node is not None
     extra = _reduced(matrix, node.after)
     if problem.host.max_feasible is not None:
@@ -130,26 +131,15 @@ def _places(problem: TSP) -> tuple[np.ndarray, np.ndarray]:
     return matrix, place
 
 
-def _solved(
-    matrix: np.ndarray,
-    excluded: tuple[tuple[int, int], ...] = (),
-    included: tuple[tuple[int, int], ...] = (),
-) -> _Node | None:
-    """Returns the shortest cycles without some edges and with others; None if there are none."""
+def _solved(matrix: np.ndarray, is_open: np.ndarray) -> _Node | None:
+    """Returns the part of tours with the shortest cycles; None if there are none."""
     from scipy import optimize  # of JAX's own requirements, and slow to import
 
-    if excluded:
-        matrix = matrix.copy()
-        matrix[tuple(zip(*excluded, strict=True))] = np.inf
-    for city, other in included:
-        length = matrix[city, other]
-        matrix[city] = matrix[:, other] = np.inf
-        matrix[city, other] = length
     try:
         cities, after = optimize.linear_sum_assignment(matrix)
     except ValueError:
         return None
-    return _Node(matrix[cities, after].sum(), after, excluded, included)
+    return _Node(matrix[cities, after].sum(), after, matrix, is_open)
 
 
 def _cycles(after: np.ndarray) -> np.ndarray:

@@ -166,67 +166,52 @@ def tsp(
     allowed = np.isfinite(matrix)
     is_exact = matrix_input.has_exact_costs(dtype, "distances", matrix[allowed])
     matrix = np.where(allowed, matrix, 0).astype(np.int64 if is_exact else np.float64)
-    problem = (_integer_tsp if is_exact else _float_tsp)(matrix, allowed, best_known)
+    problem = _of_matrix(matrix, allowed, is_exact, best_known)
     return matrix_input.as_told(problem, is_symmetric, "distances are")
 
 
-def _integer_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
-    """Returns an exact instance, counted in multiples of a common divisor if necessary.
+def _of_matrix(
+    matrix: np.ndarray, allowed: np.ndarray, is_exact: bool, best_known: float | None
+) -> TSP:
+    """Returns an instance of int32 or float32 distances.
+
+    Integers are counted in multiples of a common divisor if necessary.
 
     Args:
-      matrix: [n, n] int64, 0 where an edge is not `allowed`.
+      matrix: [n, n] int64 or float64, 0 where an edge is not `allowed`.
     """
-    n, largest = len(matrix), largest_of(matrix)
-    has_forbidden, unit = not allowed.all(), 1
-    if bounds.tour_bound(n, bounds.dearest_edge(n, largest, has_forbidden)) > MAX_INT32:
+    n, has_forbidden, unit, note = len(matrix), not allowed.all(), 1, ""
+    if not is_exact:
+        bounds.check_differences(matrix, "distances", allowed)
+        if not np.array_equal(matrix, matrix.T) and matrix_input.is_nearly_symmetric(matrix):
+            matrix = matrix / 2 + matrix.T / 2
+            note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
+    largest = largest_of(matrix)
+    dearest = bounds.dearest_edge(n, largest, has_forbidden)
+    if not is_exact:
+        bounds.check_tour_floats(largest)
+    elif bounds.tour_bound(n, dearest) > MAX_INT32:
         unit = max(int(np.gcd.reduce(matrix, axis=None)), 1)
         matrix, largest = matrix // unit, largest // unit
-    dearest = bounds.dearest_edge(n, largest, has_forbidden)
-    matrix[~allowed] = dearest
-    bounds.check_tour_deltas(dearest)
-    least = n * min(matrix.min().item(), 0)
+        dearest = bounds.dearest_edge(n, largest, has_forbidden)
+        bounds.check_tour_deltas(dearest)
+    matrix, most = np.where(allowed, matrix, dearest), n * largest
+    if is_exact:
+        most = min(most, dearest + n * min(matrix.min().item(), 0) - 1)
     host = Original(
         cost=TourLength(matrix, unit),
         check=functools.partial(permutation.check, n),
         remaining=ForbiddenEdges(allowed),
-        max_feasible=min(n * largest, dearest + least - 1) if has_forbidden else None,
+        max_feasible=most if has_forbidden else None,
         unit=unit,
-        best_known=best_known,
-    )
-    if bounds.tour_bound(n, dearest) > MAX_INT32:
-        host = construction.with_good_starts(host)
-    return _on_device(matrix, jnp.int32, host)
-
-
-def _float_tsp(matrix: np.ndarray, allowed: np.ndarray, best_known: float | None) -> TSP:
-    """Returns an instance of float32 distances.
-
-    Args:
-      matrix: [n, n] float64, 0 where an edge is not `allowed`.
-    """
-    n, has_forbidden, note = len(matrix), not allowed.all(), ""
-    bounds.check_differences(matrix, "distances", allowed)
-    if not np.array_equal(matrix, matrix.T) and matrix_input.is_nearly_symmetric(matrix):
-        matrix = matrix / 2 + matrix.T / 2
-        note = "distances were symmetrized (they differed by a relative 1e-6 at most)"
-    largest = largest_of(matrix)
-    bounds.check_tour_floats(largest)
-    matrix = np.where(allowed, matrix, bounds.dearest_edge(n, largest, has_forbidden))
-    host = Original(
-        cost=TourLength(matrix, 1),
-        check=functools.partial(permutation.check, n),
-        remaining=ForbiddenEdges(allowed),
-        max_feasible=n * largest if has_forbidden else None,
         best_known=best_known,
         note=note,
     )
-    return _on_device(matrix, jnp.float32, host)
-
-
-def _on_device(matrix: np.ndarray, dtype: Any, host: Original) -> TSP:
+    if is_exact and bounds.tour_bound(n, dearest) > MAX_INT32:
+        host = construction.with_good_starts(host)
     return TSP(
-        matrix=matrix_input.on_device(matrix.ravel(), dtype),
-        capacity=len(matrix),
+        matrix=matrix_input.on_device(matrix.ravel(), jnp.int32 if is_exact else jnp.float32),
+        capacity=n,
         metric="MATRIX",
         is_symmetric=np.array_equal(matrix, matrix.T),
         device_units=host.units,

@@ -65,7 +65,7 @@ def constructed_tours(
     starts = [
         greedy_tour(problem, near, blurred if number else distance) for number in range(num_tours)
     ]
-    ends = descent.descend(np.stack(starts), near, distance)
+    ends = [descent.descend(start, near, distance) for start in starts]
     # The descent uses distances in the plane, which some metrics round.
     better = [min(pair, key=problem.host.cost) for pair in zip(ends, starts, strict=True)]
     return np.array(better, np.int32)

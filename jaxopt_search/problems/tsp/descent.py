@@ -3,8 +3,7 @@
 Moves join a city to one of its candidates, as in Johnson, McGeoch, "The traveling salesman problem:
 a case study in local optimization", 1997, with "don't look bits" after Bentley, "Fast algorithms
 for geometric traveling salesman problems", 1992. Each round prices the moves of all cities whose
-surroundings have changed at once, of several tours, and then makes those, best first, whose edges
-are still there.
+surroundings have changed at once, and then makes those, best first, whose edges are still there.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,6 @@ Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _NONE = -1  # stands for a city
 MAX_SEGMENT = 3  # cities that Or-opt moves
 _MAX_ROUNDS = 100
-_AT_ONCE = 1024  # cities of several tours whose moves are priced together
 _LEAST_GAIN = 1e-7  # of the longest edge to a candidate, which rounding stays below
 
 
@@ -117,77 +115,59 @@ class ArrayTour:
         return False
 
 
-def descend(tours: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarray:
-    """Returns tours that 2-opt and Or-opt moves to candidates make no shorter, [T, n] int64.
-
-    Each is what it would be by itself.
+def descend(tour: np.ndarray, near: np.ndarray, distance: Distance) -> np.ndarray:
+    """Returns a tour that 2-opt and Or-opt moves to candidates make no shorter, [n] int64.
 
     Args:
-      tours: [T, n], the starts, which are never better.
+      tour: [n], the start, which is never better.
       near: [n, K] candidates, nearest first.
       distance: symmetric.
     """
-    num, n = tours.shape
+    n = len(tour)
     if n < 5:
-        return np.array(tours, np.int64)
+        return np.array(tour, np.int64)
     to_near = distance(np.broadcast_to(np.arange(n)[:, None], near.shape), near)
     least = _LEAST_GAIN * float(np.abs(to_near).max())
-    every, looking = list(map(ArrayTour, tours)), np.split(np.arange(num * n), num)
+    now, cities = ArrayTour(tour), np.arange(n)
     for _ in range(_MAX_ROUNDS):
-        now, touched = _neighbors(every, distance), [set[int]() for _ in every]
-        # All tours at once if few cities are left, so that memory does not grow with their number.
-        at_once = sum(map(len, looking)) <= _AT_ONCE
-        for cities in [np.concatenate(looking)] if at_once else looking:
-            for number, move in _moves(now, cities, near, to_near, least):
-                is_made = every[number].make(move)
-                touched[number].update(move if is_made else (move.city, move.near))
-        if not any(touched):
+        touched = set[int]()
+        for move in _moves(_neighbors(now.city, distance), cities, near, to_near, least):
+            touched.update(move if now.make(move) else (move.city, move.near))
+        if not touched:
             break
-        looking = [
-            number * n + np.array(sorted(cities - {_NONE}), np.int64)
-            for number, cities in enumerate(touched)
-        ]
-    return np.stack([tour.city for tour in every])
+        cities = np.array(sorted(touched - {_NONE}), np.int64)
+    return now.city
 
 
 class Neighbors(NamedTuple):
-    """The neighbors of the cities of all tours, N in all: city c of tour t has number t * n + c.
+    """The neighbors of all cities on a tour.
 
     Attributes:
-      own: [N] cities by number.
-      sides: [2 N] numbers of those before, then of those after.
-      length: [2 N] how far they are.
+      sides: [2 n] those before, then those after, each by cities.
+      length: [2 n] how far they are.
       distance: maps cities to distances.
     """
 
-    own: np.ndarray
     sides: np.ndarray
     length: np.ndarray
     distance: Distance
 
-    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Returns the distances between cities by their numbers."""
-        return self.distance(self.own[a], self.own[b])
 
-
-def _neighbors(tours: list[ArrayTour], distance: Distance) -> Neighbors:
-    each = np.stack([tour.city for tour in tours])
-    own, num = np.tile(np.arange(each.shape[1]), len(tours)), each.size
-    each = each + np.arange(0, num, each.shape[1])[:, None]
-    city, following = each.ravel(), np.concatenate([each[:, 1:], each[:, :1]], axis=1).ravel()
-    step = distance(own[city], own[following])
-    sides, length = np.empty(2 * num, np.int64), np.empty(2 * num)
-    for here, there in ((following, city), (num + city, following)):
+def _neighbors(city: np.ndarray, distance: Distance) -> Neighbors:
+    n, following = len(city), np.roll(city, -1)
+    step = distance(city, following)
+    sides, length = np.empty(2 * n, np.int64), np.empty(2 * n)
+    for here, there in ((following, city), (n + city, following)):
         sides[here], length[here] = there, step
-    return Neighbors(own, sides, length, distance)
+    return Neighbors(sides, length, distance)
 
 
 class _Join(NamedTuple):
     """An edge to put in for each of P pairs of cities, each of which loses a neighbor.
 
     Attributes:
-      head, other: [P] numbers of the cities that it joins.
-      back, front: [P] the side on which they lose one: 0 for the neighbor before, N for the next.
+      head, other: [P] the cities that it joins.
+      back, front: [P] the side on which they lose one: 0 for the neighbor before, n for the next.
     """
 
     head: np.ndarray
@@ -198,19 +178,18 @@ class _Join(NamedTuple):
 
 def _moves(
     now: Neighbors, cities: np.ndarray, near: np.ndarray, to_near: np.ndarray, least: float
-) -> list[tuple[int, Move]]:
+) -> list[Move]:
     """Returns the best move for each of some cities, each side of it and each candidate.
 
     Only where the candidate is nearer than the city on that side: nearly every move that gains puts
     in an edge that is shorter than one taken out next to it. Those that gain most come first, and
-    all gain more than `least`. With each comes the number of the tour.
+    all gain more than `least`.
     """
-    num = len(now.own)
-    farther = now.length.reshape(2, num)[:, cities, None]
-    side, row, rank = np.nonzero(to_near[now.own[cities]] < farther)
-    city, this, that = cities[row], side * num, num - side * num
-    own = now.own[city]
-    near, joined = near[own, rank] + (city - own), to_near[own, rank]
+    n = len(near)
+    farther = now.length.reshape(2, n)[:, cities, None]
+    side, row, rank = np.nonzero(to_near[cities] < farther)
+    city, this, that = cities[row], side * n, n - side * n
+    near, joined = near[city, rank], to_near[city, rank]
     # The segment of Or-opt starts at the city, or at the candidate, and goes to either side of the
     # other one. 2-opt is of the first kind.
     joins = [
@@ -239,7 +218,7 @@ def two_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> np.ndarray
     head, back, other, front = join
     away, beyond = now.sides[back + head], now.sides[front + other]
     kept = now.length[back + head] + now.length[front + other] - joined
-    return kept - now.between(away, beyond)
+    return kept - now.distance(away, beyond)
 
 
 def or_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> list[np.ndarray]:
@@ -249,31 +228,29 @@ def or_opt_gains(now: Neighbors, join: _Join, joined: np.ndarray) -> list[np.nda
     where these are of the segment.
     """
     head, back, other, front = join
-    _, sides, length, _ = now
+    sides, length, _ = now
     away, beyond = sides[back + head], sides[front + other]
     kept = length[back + head] + length[front + other] - joined
-    last, ahead, is_wrong, gains = head, len(now.own) - back, other == away, list[np.ndarray]()
+    last, ahead, is_wrong, gains = head, len(sides) // 2 - back, other == away, list[np.ndarray]()
     for size in range(MAX_SEGMENT):
         last = sides[ahead + last] if size else head
         behind = sides[ahead + last]
         is_wrong = is_wrong | (last == other) | (last == beyond) | (behind == away)
-        gain = kept + length[ahead + last] - now.between(away, behind) - now.between(last, beyond)
+        gain = kept + length[ahead + last] - now.distance(away, behind) - now.distance(last, beyond)
         gains.append(np.where(is_wrong, -np.inf, gain))
     return gains
 
 
-def _as_moves(now: Neighbors, join: _Join, size: np.ndarray) -> list[tuple[int, Move]]:
-    """Returns moves, each with the number of its tour.
+def _as_moves(now: Neighbors, join: _Join, size: np.ndarray) -> list[Move]:
+    """Returns moves.
 
     Args:
       size: [P] of the segment of Or-opt; 0 for 2-opt.
     """
-    (head, back, other, front), (own, sides, *_) = join, now
-    last, ahead = head, len(own) - back
+    (head, back, other, front), sides = join, now.sides
+    last, ahead = head, len(sides) // 2 - back
     for reached in range(1, MAX_SEGMENT):
         last = np.where(reached < size, sides[ahead + last], last)
-    ends = (own[part] for part in (head, sides[back + head], other, sides[front + other]))
-    segment = (np.where(size > 0, own[part], _NONE) for part in (last, sides[ahead + last]))
-    tours = (head - own[head]) // (own[-1] + 1)
-    parts = (part.tolist() for part in (*ends, *segment))
-    return list(zip(tours.tolist(), map(Move, *parts), strict=True))
+    segment = (np.where(size > 0, part, _NONE) for part in (last, sides[ahead + last]))
+    parts = head, sides[back + head], other, sides[front + other], *segment
+    return list(map(Move, *(part.tolist() for part in parts)))

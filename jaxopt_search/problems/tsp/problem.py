@@ -87,25 +87,9 @@ class TSP(padding.SizedProblem):
         """Whether all tours have the same length."""
         return int(self.n) <= (3 if self.is_symmetric else 2)
 
-    def padded(self, capacity: int | None = None) -> "TSP":
-        """Returns the same instance with room for more cities; its searches take the same course.
-
-        Problems of equal capacity share their compiled programs, whatever their sizes.
-
-        Args:
-          capacity: the length of solutions, at least n; None for the least of few sizes.
-
-        Raises:
-          ValueError: if there are more cities, or it is padded already.
-        """
-        room = padding.room_for(self, capacity)
-
-        def put(part: jax.Array, size: int) -> jax.Array:
-            return jax.device_put(padding.with_room(part, size))
-
-        matrix = None if self.matrix is None else put(self.matrix, room**2)
-        coords = jax.tree.map(lambda part: put(part, room), self.coords)
-        return padding.padded(self, room, matrix=matrix, coords=coords)
+    def fields_with_room(self, capacity: int) -> dict[str, Any]:
+        matrix = padding.put_with_room(self.matrix, capacity**2)
+        return {"matrix": matrix, "coords": padding.put_with_room(self.coords, capacity)}
 
     def distances_on_host(self) -> np.ndarray:
         """Returns the matrix of distances as on the device, [n, n], of a problem that has one."""

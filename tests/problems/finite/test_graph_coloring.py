@@ -97,8 +97,12 @@ def test_random_graphs_of_a_kind_share_compiled_code():
 @pytest.mark.parametrize(
     ("graph", "options", "text"),
     [
-        ([[0, 1], [2, 2], [0, 2]], {}, "graph[1] is (2, 2), expected two different vertices"),
-        ([[1, 2], [2, 3], [3, 1]], {"num_vertices": 3}, "counts vertices from 1"),
+        ([[0, 1], [2, 2], [0, 2]], {}, "graph has a loop at vertex 2, expected none"),
+        ([[1, 2], [2, 3], [3, 1]], {"num_vertices": 3}, "is 3, expected 0 to 2; count from 0"),
+        (np.tri(3, k=-1, dtype=int), {}, "graph is asymmetric"),
+        ([[0, 2, 0], [2, 0, 1], [0, 1, 0]], {}, "graph has the entry 2, expected 0 or 1"),
+        (np.zeros((1, 1)), {"weights": [1]}, "weights is given with a matrix"),
+        (PATH, {"weights": [1, 0, 2]}, "weights has 0 or a sum of 3, expected integers of 1"),
         (PATH, {"weights": [1, 2]}, "weights has shape (2,), expected (3,)"),
         (PATH, {"fixed": [[1, 0], [1, 1]]}, "fixed has a vertex twice"),
         (PATH, {"fixed": [[1, 0], [2, 0]]}, "fixed gives neighbors 1 and 2 one color"),

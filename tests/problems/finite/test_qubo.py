@@ -148,7 +148,7 @@ def test_bounds_are_tight_and_sums_may_wrap():
         (lambda: js.qubo(np.eye(2), num_variables=2), "num_variables is 2 without entries"),
         (lambda: js.qubo([[0.5]], dtype="int32"), "dtype is 'int32', expected None or"),
         (lambda: js.qubo([1], entries=[[0, 10**9]]), "expected at most 1 GiB"),
-        (lambda: js.max_cut(1, edges=[[0, 1], [1, 1]]), "weights have a loop at vertex 1"),
+        (lambda: js.max_cut(1, edges=[[0, 1], [1, 1]]), "weights has a loop at vertex 1"),
         (lambda: js.max_cut(1, edges=[[0, 1], [1, 0]]), "edges hold 0-1 twice"),
     ],
 )
