@@ -2,10 +2,11 @@
 
 import dataclasses
 import math
+import os
 import pathlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 from jaxopt_search.checks import MAX_INT32, MAX_STEPS, check_count, check_number
 from jaxopt_search.driver import checkpoints
@@ -149,9 +150,21 @@ class RunOptions:
         return self.team.devices
 
 
+class CallOptions(TypedDict, total=False):
+    """What a one-line call may ask of its run besides its limits: see `solve`."""
+
+    devices: Devices
+    checkpoint: str | os.PathLike | None
+    checkpoint_every: float
+    resume: str | os.PathLike | bool | None
+    callback: Callable[[Any], Any] | None
+    history_size: int
+    show_progress: bool
+
+
 def resolve(
     *,
-    devices: Devices,
+    devices: Devices = "all",
     max_steps: Any = None,
     max_seconds: Any = None,
     checkpoint: Any = None,

@@ -9,9 +9,8 @@ one another's best.
 
 import dataclasses
 import math
-import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +20,11 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
-from jaxopt_search.driver.options import RunOptions, Timer, resolve
+from jaxopt_search.driver.options import CallOptions, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import (
-    Devices,
     for_device,
     host_driver,
     is_cpu,
@@ -136,13 +134,7 @@ def anneal(
     initial: Any = None,
     state: RunState | None = None,
     exchange: Exchange | None = None,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
-    resume: str | os.PathLike | bool | None = None,
-    callback: Callable[[Report], Any] | None = None,
-    history_size: int = 1000,
-    devices: Devices = "all",
-    show_progress: bool = False,
+    **options: Unpack[CallOptions],
 ) -> Result:
     """Returns a good solution of any problem: annealing whose temperatures need no guessing.
 
@@ -163,11 +155,8 @@ def anneal(
       initial: start solutions, as in `solve`.
       state: the `Result.state` of an earlier call, to be continued at the lowest temperature.
       exchange: what searches learn from one another, in place of resampling.
-      checkpoint, checkpoint_every, resume: as in `solve`.
-      callback: called with a `Report` after each chunk of steps; True ends the run.
-      history_size: as in `solve`.
-      devices: as in `solve`; by default all.
-      show_progress: as in `solve`.
+      options: `devices`, by default all, `callback`, which True ends, `checkpoint`,
+        `checkpoint_every`, `resume`, `history_size` and `show_progress`, as in `solve`.
 
     Raises:
       ValueError, TypeError: as `solve`.
@@ -179,29 +168,19 @@ def anneal(
       0
     """
     refuse_tracers(key, problem, caller="anneal")
-    options = resolve(
-        max_steps=max_steps,
-        max_seconds=max_seconds,
-        devices=devices,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        show_progress=show_progress,
-        callback=callback,
-        history_size=history_size,
-    )
-    with options.team.same_call():
-        device = options.devices[0]
+    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
+    with resolved.team.same_call():
+        device = resolved.devices[0]
         recipe = _ON_CPU if is_cpu(device) else _ON_GPU
         if not is_cpu(device) and runs_kernels(device):
             recipe = recipe._replace(check_every=_CHECK_KERNELS_EVERY)
-        recipe = chosen(recipe, num_searches, moves_per_search, options.devices)
+        recipe = chosen(recipe, num_searches, moves_per_search, resolved.devices)
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
         ingredients = Ingredients(hood, temperatures, exchange=exchange)
         given = {"initial": initial, "state": state, "target": target}
-        run = plan_annealing(problem, recipe, ingredients, options, key, **given)
+        run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
     return execute(run)
 
 

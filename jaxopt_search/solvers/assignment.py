@@ -1,7 +1,7 @@
 """One call from costs, sizes and capacities to who does what: `solve_assignment`."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
-from jaxopt_search.driver.options import resolve
+from jaxopt_search.driver.options import CallOptions, resolve
 from jaxopt_search.driver.run import execute
 from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
 from jaxopt_search.neighborhoods import AssignOrSwap
@@ -42,11 +42,12 @@ def solve_assignment(
     key: Any = 0,
     *,
     max_seconds: float | None = None,
+    max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     initial: Any = None,
-    **options: Any,
+    **options: Unpack[CallOptions],
 ) -> Result:
     """Returns which agent does each job, within capacities, at a low cost: generalized assignment.
 
@@ -64,12 +65,12 @@ def solve_assignment(
       capacities: [m] integers from 0 on.
       key: an integer seed or a `jax.random.key`.
       max_seconds: seconds of search, as in `solve`; 10 if no limit is given.
+      max_steps: steps of each search.
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
       moves_per_search: moves priced per search and step; likewise.
       initial: start solutions, as in `solve`.
-      options: `max_steps`, `devices`, by default all, `callback`, `checkpoint`, `checkpoint_every`,
-        `resume`, `history_size` and `show_progress`, as in `anneal`.
+      options: `devices` and others, as in `anneal`.
 
     Returns:
       A `Result`; `x` is [n] int32, the agent of each job. If no search has found an assignment
@@ -89,14 +90,13 @@ def solve_assignment(
         if np.ndim(sizes) == 1:
             sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
         problem = generalized_assignment(costs, sizes, capacities)
-    options = {"devices": "all"} | options
-    run_options = resolve(**options, max_seconds=max_seconds)
-    with run_options.team.same_call():
-        recipe = _ON_CPU if is_cpu(run_options.devices[0]) else _ON_GPU
-        recipe = chosen(recipe, num_searches, moves_per_search, run_options.devices)
+    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
+    with resolved.team.same_call():
+        recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
+        recipe = chosen(recipe, num_searches, moves_per_search, resolved.devices)
         parts = _ingredients(problem, recipe)
         given = {"initial": initial, "target": target}
-        run = plan_annealing(problem, recipe, parts, run_options, key, **given)
+        run = plan_annealing(problem, recipe, parts, resolved, key, **given)
     return execute(run)
 
 

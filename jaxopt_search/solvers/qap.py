@@ -1,20 +1,16 @@
 """One call from flows and distances to a good assignment: `solve_qap`."""
 
 import functools
-import os
-from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import jax
 
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import resolve
-from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.options import CallOptions, resolve
 from jaxopt_search.driver.run import Run, execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import recombine
@@ -81,13 +77,7 @@ def solve_qap(
     initial: Any = None,
     state: RunState | None = None,
     exchange: Exchange | None = None,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
-    resume: str | os.PathLike | bool | None = None,
-    callback: Callable[[Report], Any] | None = None,
-    history_size: int = 1000,
-    devices: Devices = "all",
-    show_progress: bool = False,
+    **options: Unpack[CallOptions],
 ) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
 
@@ -131,28 +121,18 @@ def solve_qap(
     """
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    if maximize and callable(callback):
-        callback = Opposite(callback)
-    options = resolve(
-        max_steps=max_steps,
-        max_seconds=max_seconds,
-        devices=devices,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        show_progress=show_progress,
-        callback=callback,
-        history_size=history_size,
-    )
-    with options.team.same_call():
+    if maximize and callable(callback := options.get("callback")):
+        options["callback"] = Opposite(callback)
+    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
+    with resolved.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
             flow, linear = negated(flow), None if linear is None else negated(linear)
             target = target if target is None or isinstance(target, str) else -target
-        devices, is_on_cpu = options.devices, is_cpu(options.devices[0])
+        devices, is_on_cpu = resolved.devices, is_cpu(resolved.devices[0])
         if is_several(flow):
             others = {"linear": linear, "partial_match": partial_match, "initial": initial}
-            others |= {"callback": callback, "state": state, "exchange": exchange}
+            others |= {"callback": resolved.callback, "state": state, "exchange": exchange}
             refuse_for_several(target, method=None if method != "annealing" else method, **others)
             problems = as_qaps(flow, distance, dtype)
             if num_searches is None:
@@ -161,8 +141,8 @@ def solve_qap(
             n = max(each.capacity for each in problems)
             every, room = _recombine_every(n, is_on_cpu), _room_for(n, is_on_cpu)
             with memory_errors_explained(f"num_searches={num_searches}"):
-                stack = stack_of_assignments(problems, num_searches, room, every, options)
-            run = functools.partial(solve_stack, stack, key, options)
+                stack = stack_of_assignments(problems, num_searches, room, every, resolved)
+            run = functools.partial(solve_stack, stack, key, resolved)
         else:
             problem = as_qap(flow, distance, linear, partial_match, dtype)
             padded, n = problem, int(problem.n)
@@ -176,7 +156,7 @@ def solve_qap(
                 number = _TABU if padded.capacity <= 64 else _TABU // 2
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
             recipe = chosen(recipe, num_searches, moves_per_search, devices)
-            if state is options.resume is None:
+            if state is resolved.resume is None:
                 # Whatever happens, the result is as good as this one.
                 built = LateStarts(1, lambda: constructed_assignment(problem)[None])
                 initial = starts_with(problem, initial, built, recipe.num_searches)
@@ -185,7 +165,7 @@ def solve_qap(
                 # Searches that continue from children of their best.
                 rule = recombine(every=_recombine_every(n, is_on_cpu))
                 planned = Run(
-                    options,
+                    resolved,
                     padded,
                     tabu_search(SwapTable()),
                     key,
@@ -201,7 +181,7 @@ def solve_qap(
                     (recipe.hottest * unit, recipe.coldest * unit),
                     exchange=exchange,
                 )
-                planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
+                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)
     return opposite(run()) if maximize else run()
 

@@ -2,9 +2,7 @@
 
 import functools
 import math
-import os
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import jax
 import numpy as np
@@ -14,13 +12,11 @@ from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
-from jaxopt_search.driver.results import Report
+from jaxopt_search.driver.options import DEFAULT_SECONDS, CallOptions, RunOptions, Timer, resolve
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.devices import (
-    Devices,
     for_device,
     host_driver,
     is_cpu,
@@ -148,13 +144,7 @@ def solve_tsp(
     initial: Any = None,
     state: RunState | None = None,
     exchange: Exchange | None = None,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
-    resume: str | os.PathLike | bool | None = None,
-    callback: Callable[[Report], Any] | None = None,
-    history_size: int = 1000,
-    devices: Devices = "all",
-    show_progress: bool = False,
+    **options: Unpack[CallOptions],
 ) -> Result | Any:
     """Returns a short tour: by iterated local search many times at once, and by recombination.
 
@@ -206,13 +196,10 @@ def solve_tsp(
       state: the `Result.state` of an earlier call on the same instance, to be continued at the
         lowest temperature; as in `solve`. Likewise.
       exchange: what searches learn from one another, in place of the above. Likewise.
-      checkpoint, checkpoint_every, resume: as in `solve`, where a run by `max_steps` continues bit
-        for bit if that is the same, and one by the clock at the pace that it had.
-      callback: called with a `Report` after each chunk of steps; True ends the run. Not of several
-        instances.
-      history_size: as in `solve`.
-      devices: as in `solve`; by default all.
-      show_progress: as in `solve`.
+      options: `devices`, by default all, `callback`, which ends the run by True and is not of
+        several instances, `checkpoint`, `checkpoint_every`, `resume`, `history_size` and
+        `show_progress`, as in `solve`. A run that resumes by `max_steps` continues bit for bit if
+        that is the same, and one by the clock at the pace that it had.
 
     Returns:
       A `Result`; of B instances a `StackedResult`.
@@ -227,40 +214,30 @@ def solve_tsp(
       8.828
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
-    options = resolve(
-        max_steps=max_steps,
-        max_seconds=max_seconds,
-        devices=devices,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        show_progress=show_progress,
-        callback=callback,
-        history_size=history_size,
-    )
+    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
     closed: TSP | None = None
-    with options.team.same_call():
-        device = options.devices[0]
+    with resolved.team.same_call():
+        device = resolved.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
-            others = {"forbidden": forbidden, "initial": initial, "callback": callback}
-            others |= {"state": state, "exchange": exchange}
+            others = {"forbidden": forbidden, "initial": initial, "state": state}
+            others |= {"exchange": exchange, "callback": resolved.callback}
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
             recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
             points = stack_of_coords(data)
-            if num_searches is None and options.resume is not None:
-                num_searches = checkpoints.note_in(options.resume, "num_searches")
+            if num_searches is None and resolved.resume is not None:
+                num_searches = checkpoints.note_in(resolved.resume, "num_searches")
             elif num_searches is None:
-                num_searches = _searches_of_each(recipe, points, options)
+                num_searches = _searches_of_each(recipe, points, resolved)
             recipe = chosen(recipe, num_searches, None)
             if recipe.num_searches == 1:  # there is nobody to recombine with
                 recipe = recipe._replace(cooled=1.0, resample_every=MAX_INT32)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 if end is not None:
-                    stack = stack_of_paths(points, start, end, recipe, options)
+                    stack = stack_of_paths(points, start, end, recipe, resolved)
                 else:
-                    stack = stack_of_tours(points, start, recipe, options)
-            run = functools.partial(solve_stack, stack, key, options)
+                    stack = stack_of_tours(points, start, recipe, resolved)
+            run = functools.partial(solve_stack, stack, key, resolved)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
             if start is not None or end is not None:
@@ -269,13 +246,13 @@ def solve_tsp(
             given = {"state": state, "target": target}
             if is_large(problem, device):
                 given |= {"num_searches": num_searches, "initial": initial, "exchange": exchange}
-                planned = plan_regional(problem, options, key, **given)
+                planned = plan_regional(problem, resolved, key, **given)
             else:
                 # All that is compiled depends on the capacity only: instances of many sizes share
                 # it.
                 padded = problem if problem.num_entries is not None else problem.padded()
                 recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-                recipe = chosen(recipe, num_searches, None, options.devices)
+                recipe = chosen(recipe, num_searches, None, resolved.devices)
                 num = recipe.num_searches
                 memory.check_tours(int(problem.n), num, num, [device])
                 near = None
@@ -283,11 +260,11 @@ def solve_tsp(
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
                 ingredients = _ingredients(problem, padded, recipe, near)
                 ingredients = ingredients._replace(exchange=exchange)
-                if state is options.resume is None:
-                    tours = _tours(problem, recipe, key, near, options.timer)
+                if state is resolved.resume is None:
+                    tours = _tours(problem, recipe, key, near, resolved.timer)
                     initial = starts_with(problem, initial, tours, num)
                 given |= {"initial": initial}
-                planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
+                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)
     result: Any = run()
     return result if closed is None else paths.counted(result, closed)
