@@ -63,8 +63,8 @@ class Recipe(NamedTuple):
       hottest, coldest: temperatures at the beginning and at the end of the cooling.
       num_searches: side by side.
       moves_per_search, choose: as in `simulated_annealing`.
-      resample_every: steps between exchanges as searches cool. A period that followed the clock
-        would shrink as steps get slower, until resampling took all the time.
+      resample_every: steps between exchanges as searches cool; None without any. A period that
+        followed the clock would shrink as steps get slower, until resampling took all the time.
       num_candidates: of the TSP, as in `two_opt`.
       cooled: the share of the run after which the lowest temperature is reached. If it is less than
         1, each search cools by itself and they recombine afterwards; else they are resampled.
@@ -88,7 +88,7 @@ class Recipe(NamedTuple):
     num_searches: int
     moves_per_search: int = 1
     choose: Choose = "best"
-    resample_every: int = 1000
+    resample_every: int | None = 1000
     num_candidates: int = 12
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
@@ -101,7 +101,7 @@ class Recipe(NamedTuple):
     @property
     def cooling_every(self) -> int:
         """Returns the steps between exchanges during the cooling."""
-        return MAX_INT32 if self.recombines else self.resample_every
+        return MAX_INT32 if self.recombines else self.resample_every or MAX_INT32
 
     @property
     def recombines(self) -> bool:
@@ -178,7 +178,8 @@ def anneal(
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
-        ingredients = Ingredients(hood, temperatures, exchange=exchange)
+        search = cooling_search(recipe, hood)
+        ingredients = Ingredients(search, temperatures, exchange=exchange)
         given = {"initial": initial, "state": state, "target": target}
         run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
     return execute(run)
@@ -256,39 +257,43 @@ def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
     )
 
 
+def cooling_search(recipe: Recipe, neighborhood: Any) -> Search:
+    """Returns the search of a recipe, whose temperature a run sets."""
+    if recipe.is_iterated:
+        return iterated_local_search(neighborhood, DoubleBridge(), acceptance=metropolis(1.0))
+    return simulated_annealing(
+        neighborhood, 1.0, moves_per_search=recipe.moves_per_search, choose=recipe.choose
+    )
+
+
 class Ingredients(NamedTuple):
     """What an annealing is made of besides its recipe.
 
     Attributes:
-      neighborhood: the moves.
+      search: with a `schedule` of its own or in its `acceptance`.
       temperatures: the hottest and the coldest.
       crossover: used if the recipe recombines.
       exchange: in place of the recipe's; None for that.
     """
 
-    neighborhood: Any
+    search: Any
     temperatures: tuple[Any, Any]
     crossover: Crossover | None = None
     exchange: Exchange | None = None
 
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange]:
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange of a recipe, at a pace."""
-        schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
-        if not recipe.is_iterated:
-            search = simulated_annealing(
-                self.neighborhood,
-                schedule,
-                moves_per_search=recipe.moves_per_search,
-                choose=recipe.choose,
-            )
+        schedule, search, every = cooling(*self.temperatures, pace), self.search, int32(pace.every)
+        if hasattr(search, "schedule"):
+            search = dataclasses.replace(search, schedule=schedule)
         else:
-            search = iterated_local_search(
-                self.neighborhood, DoubleBridge(), acceptance=metropolis(schedule)
-            )
+            acceptance = dataclasses.replace(search.acceptance, schedule=schedule)
+            search = dataclasses.replace(search, acceptance=acceptance)
         if self.exchange is not None:
             return search, self.exchange
         if not recipe.recombines:
-            return search, Resample(every=every, schedule=schedule)
+            resamples = recipe.resample_every is not None
+            return search, Resample(every=every, schedule=schedule) if resamples else None
         assert self.crossover is not None
         share, alike = float32(pace.share), None
         if recipe.first_round is not None:
@@ -581,7 +586,7 @@ def refuse_for_several(target: Any, **options: Any) -> None:
 def plan_annealing(
     problem: Any,
     recipe: Recipe,
-    ingredients: Any,
+    ingredients: Ingredients,
     options: RunOptions,
     key: Any,
     *,
@@ -591,7 +596,6 @@ def plan_annealing(
     """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
-      ingredients: `Ingredients`, or what has `temperatures` and `at_pace` as these.
       state: of a run to continue, at the coldest one, where it recombines at once if it does.
       settings: further arguments of `Run`.
     """
@@ -623,7 +627,7 @@ class Steering(NamedTuple):
     """Keeps the pace of an annealing: a callback of `solve`, which asks the user's own."""
 
     recipe: Recipe
-    ingredients: Any
+    ingredients: Ingredients
     pacer: Pacer
     callback: Callable[[Report], Any] | None
 

@@ -1,7 +1,7 @@
 """One call from costs, sizes and capacities to who does what: `solve_assignment`."""
 
 import dataclasses
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +21,15 @@ from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.results import Result
 from jaxopt_search.searches.acceptance import Scheduled, Trial
-from jaxopt_search.searches.annealing import LocalSearch, local_search
-from jaxopt_search.solvers.anneal import Pace, Recipe, chosen, cooling, plan_annealing
+from jaxopt_search.searches.annealing import local_search
+from jaxopt_search.searches.schedules import as_schedule
+from jaxopt_search.solvers.anneal import Ingredients, Recipe, chosen, plan_annealing
 from jaxopt_search.types import Cost
 
 # Temperatures are in units of a job's mean load times what a unit of load is worth.
-_ON_CPU = Recipe(hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16)
+_ON_CPU = Recipe(
+    hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16, resample_every=None
+)
 _ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, check_every=1000)
 _AGENTS = 5  # that a job is offered to
 _LEAST_PRICE = 1.05  # of what a unit of capacity is worth
@@ -144,22 +147,7 @@ class _Priced(Scheduled):
         return jnp.maximum(jnp.minimum(history * factor, most), self.least)
 
 
-class _Ingredients(NamedTuple):
-    """What `plan_annealing` asks for."""
-
-    neighborhood: AssignOrSwap
-    rule: _Priced
-    temperatures: tuple[float, float]
-    exchange: None = None
-
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, None]:
-        """Returns the search of a recipe, at a pace."""
-        rule = dataclasses.replace(self.rule, schedule=cooling(*self.temperatures, pace))
-        moves = recipe.moves_per_search
-        return local_search(self.neighborhood, rule, moves_per_search=moves, choose="first"), None
-
-
-def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients:
+def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
     prices, (costs, loads, _) = problem.prices()[0], problem.on_host()
     (m, n), load = costs.shape, max(float(loads.mean()), 1e-9)
     price = prices.mean() or (costs.max() - costs.min()) / (100 * load) or 1.0
@@ -172,7 +160,7 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients
     )
     dtype, rise = problem.penalty.dtype, _RISE * recipe.moves_per_search / n
     rule = _Priced(
-        schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
+        schedule=as_schedule(1.0),
         fixed=problem.fixed_penalty,
         penalty=problem.penalty,
         max_feasible=on_device(problem.host.max_feasible, dtype),
@@ -183,4 +171,6 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients
     values, variables = (on_device(part, jnp.int32) for part in lists)
     neighborhood = AssignOrSwap(values=values, variables=variables)
     temperatures = recipe.hottest * price * load, recipe.coldest * price * load
-    return _Ingredients(neighborhood, rule, temperatures)
+    moves = recipe.moves_per_search
+    search = local_search(neighborhood, rule, moves_per_search=moves, choose="first")
+    return Ingredients(search, temperatures)

@@ -27,6 +27,7 @@ from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
     chosen,
+    cooling_search,
     plan_annealing,
     refuse_for_several,
     starts_with,
@@ -177,7 +178,7 @@ def solve_qap(
             else:
                 unit = scales.swap_change(padded)
                 ingredients = Ingredients(
-                    SwapTable() if is_on_cpu else DeltaSwap(),
+                    cooling_search(recipe, SwapTable() if is_on_cpu else DeltaSwap()),
                     (recipe.hottest * unit, recipe.coldest * unit),
                     exchange=exchange,
                 )

@@ -34,16 +34,15 @@ from jaxopt_search.searches.acceptance import metropolis
 from jaxopt_search.searches.base import SolutionSearch
 from jaxopt_search.searches.schedules import Schedule, as_schedule
 from jaxopt_search.solvers.anneal import (
-    Pace,
+    Ingredients,
     Recipe,
     chosen,
-    cooling,
     plan_annealing,
     starts_with,
 )
-from jaxopt_search.types import Exchange, Info, Search, Stream
+from jaxopt_search.types import Exchange, Info, Stream
 
-RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, check_every=1)
+RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, resample_every=None, check_every=1)
 """Of `solve_tsp` for large instances, with temperatures as in `regional_search`."""
 _LOOKS = 100
 # Cities of a region: on a GPU the fewest, and the most that leave room for several in the shared
@@ -306,18 +305,6 @@ def _room(size: int) -> int:
     return -(-(size + 2 * math.isqrt(size) + _LEAST) // _WARP) * _WARP
 
 
-class _Regional(NamedTuple):
-    """Regional search at the pace of a run, as `anneal.Ingredients`."""
-
-    search: RegionalSearch
-    temperatures: tuple[float, float]
-    exchange: Exchange | None
-
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
-        schedule = cooling(*self.temperatures, pace)
-        return dataclasses.replace(self.search, schedule=schedule), self.exchange
-
-
 def plan_regional(
     problem: TSP,
     options: RunOptions,
@@ -347,5 +334,6 @@ def plan_regional(
         num = recipe.num_searches
         built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
         initial = starts_with(problem, initial, built, num)
-    ingredients = _Regional(search, (recipe.hottest, recipe.coldest), exchange)
+    temperatures = recipe.hottest, recipe.coldest
+    ingredients = Ingredients(search, temperatures, exchange=exchange)
     return plan_annealing(problem, recipe, ingredients, options, key, initial=initial, **given)

@@ -42,7 +42,7 @@ from jaxopt_search.problems.tsp.problem import TSP, Ends
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.searches import TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, pacer_of
+from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, cooling_search, pacer_of
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 _AT_ONCE = 2**26  # numbers in memory
@@ -91,7 +91,7 @@ class Tours(NamedTuple):
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
         near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         ingredients = Ingredients(
-            from_candidates(near, num_cities),
+            cooling_search(self.recipe, from_candidates(near, num_cities)),
             (hottest, self.recipe.coldest * scale),
             EdgeAssembly(candidates=near),
         )
@@ -99,7 +99,7 @@ class Tours(NamedTuple):
             return problem, ingredients, None
         return problem, ingredients, tours_through(points, key, self.num_searches, num_cities)
 
-    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[Search, Exchange]:
+    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange, at a pace."""
         return ingredients.at_pace(self.recipe, pace)
 

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from jaxopt_search.backends import random, runs_kernels
-from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
@@ -40,6 +39,7 @@ from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
     chosen,
+    cooling_search,
     plan_annealing,
     refuse_for_several,
     starts_with,
@@ -231,7 +231,7 @@ def solve_tsp(
                 num_searches = _searches_of_each(recipe, points, resolved)
             recipe = chosen(recipe, num_searches, None)
             if recipe.num_searches == 1:  # there is nobody to recombine with
-                recipe = recipe._replace(cooled=1.0, resample_every=MAX_INT32)
+                recipe = recipe._replace(cooled=1.0, resample_every=None)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 if end is not None:
                     stack = stack_of_paths(points, start, end, recipe, resolved)
@@ -282,17 +282,17 @@ def _searches_of_each(recipe: Recipe, points: list[np.ndarray], options: RunOpti
 
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
-    """Returns the moves for a padded instance, its temperatures, and its crossover."""
+    """Returns the search of a padded instance, its temperatures, and its crossover."""
     if near is None:
         near, extra = assignment.likeliest(problem, recipe.num_candidates)
         scale = extra.mean(where=np.isfinite(extra)) or scales.near_distance(problem)
-        neighborhood = three_opt_on_lists(padded, near, recipe.num_candidates)
-        return Ingredients(neighborhood, (recipe.hottest * scale, recipe.coldest * scale))
+        search = cooling_search(recipe, three_opt_on_lists(padded, near, recipe.num_candidates))
+        return Ingredients(search, (recipe.hottest * scale, recipe.coldest * scale))
     away = scales.near_distance(problem)
     coldest = recipe.coldest * away
-    neighborhood = on_lists(padded, near, recipe.num_candidates)
+    search = cooling_search(recipe, on_lists(padded, near, recipe.num_candidates))
     hottest = recipe.hottest * (scales.tree_edge(problem) or away)
-    return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
+    return Ingredients(search, (hottest, coldest), edge_assembly(padded))
 
 
 def _tours(
