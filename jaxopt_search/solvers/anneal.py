@@ -20,11 +20,12 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
-from jaxopt_search.driver.options import CallOptions, RunOptions, Timer, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, CallOptions, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import (
+    find_devices,
     for_device,
     host_driver,
     is_cpu,
@@ -544,6 +545,18 @@ def chosen(
     return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
 
 
+def completed(options: dict[str, Any], on_cpu: int, on_gpu: int) -> dict[str, Any]:
+    """Returns options of `solve` with the usual limit, devices, and number of searches on each."""
+    options = {"devices": "all"} | options
+    if options.get("max_seconds") is options.get("max_steps") is None:
+        options["max_seconds"] = DEFAULT_SECONDS
+    if options.get("num_searches") is None:
+        devices = find_devices(options["devices"])
+        each = for_device(on_cpu if is_cpu(devices[0]) else on_gpu, devices[0])
+        options["num_searches"] = len(devices) * each
+    return options
+
+
 def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int) -> LateStarts:
     """Returns start solutions: a constructed one, the user's, and the other constructed ones.
 
@@ -554,16 +567,13 @@ def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int
     """
     if initial is None:
         return built
-    own, host = np.atleast_2d(plain_array(initial, "initial")), problem.host
-    n = len(host.own(np.arange(int(problem.n))))  # which differs if they stand for paths
-    if own.ndim > 2 or own.shape[1] != n:
-        raise ValueError(f"initial has shape {np.shape(initial)}, expected ({n},) or (B, {n})")
+    own = np.atleast_2d(plain_array(initial, "initial"))
     if len(own) >= num_searches > 1:
         raise ValueError(
             f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
         )
     names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
-    own = np.stack(list(map(host.check, own, names)))
+    own = np.stack(list(map(problem.host.check, own, names)))
     if num_searches == 1:
         return LateStarts(1, lambda: own)
 
