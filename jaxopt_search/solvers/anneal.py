@@ -31,7 +31,6 @@ from jaxopt_search.engine.devices import (
     is_cpu,
     refuse_tracers,
 )
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
@@ -133,8 +132,6 @@ def anneal(
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     initial: Any = None,
-    state: RunState | None = None,
-    exchange: Exchange | None = None,
     **options: Unpack[CallOptions],
 ) -> Result:
     """Returns a good solution of any problem: annealing whose temperatures need no guessing.
@@ -154,8 +151,6 @@ def anneal(
       num_searches: searches side by side; None for a number that suits the devices.
       moves_per_search: moves priced per search and step; likewise.
       initial: start solutions, as in `solve`.
-      state: the `Result.state` of an earlier call, to be continued at the lowest temperature.
-      exchange: what searches learn from one another, in place of resampling.
       options: `devices`, by default all, `callback`, which True ends, `checkpoint`,
         `checkpoint_every`, `resume`, `history_size` and `show_progress`, as in `solve`.
 
@@ -180,8 +175,8 @@ def anneal(
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
         search = cooling_search(recipe, hood)
-        ingredients = Ingredients(search, temperatures, exchange=exchange)
-        given = {"initial": initial, "state": state, "target": target}
+        ingredients = Ingredients(search, temperatures)
+        given = {"initial": initial, "target": target}
         run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
     return execute(run)
 
@@ -274,13 +269,11 @@ class Ingredients(NamedTuple):
       search: with a `schedule` of its own or in its `acceptance`.
       temperatures: the hottest and the coldest.
       crossover: used if the recipe recombines.
-      exchange: in place of the recipe's; None for that.
     """
 
     search: Any
     temperatures: tuple[Any, Any]
     crossover: Crossover | None = None
-    exchange: Exchange | None = None
 
     def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange of a recipe, at a pace."""
@@ -290,8 +283,6 @@ class Ingredients(NamedTuple):
         else:
             acceptance = dataclasses.replace(search.acceptance, schedule=schedule)
             search = dataclasses.replace(search, acceptance=acceptance)
-        if self.exchange is not None:
-            return search, self.exchange
         if not recipe.recombines:
             resamples = recipe.resample_every is not None
             return search, Resample(every=every, schedule=schedule) if resamples else None
@@ -599,23 +590,13 @@ def plan_annealing(
     ingredients: Ingredients,
     options: RunOptions,
     key: Any,
-    *,
-    state: Any = None,
     **settings: Any,
 ) -> Run:
     """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
-      state: of a run to continue, at the coldest one, where it recombines at once if it does.
       settings: further arguments of `Run`.
     """
-    if ingredients.exchange is not None:
-        recipe = recipe._replace(first_round=None)
-    if state is not None:
-        coldest = ingredients.temperatures[1]
-        ingredients = ingredients._replace(temperatures=(coldest, coldest))
-        if recipe.recombines:  # at once, in a single round, by the program of others
-            recipe = recipe._replace(cooled=0.0, first_round=recipe.first_round and MAX_INT32)
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
@@ -627,7 +608,6 @@ def plan_annealing(
         key,
         num_searches=recipe.num_searches,
         exchange=exchange,
-        state=state,
         check_every=recipe.check_every,
         **settings,
     )

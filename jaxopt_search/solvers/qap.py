@@ -12,7 +12,6 @@ from jaxopt_search.driver.run import Run, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
@@ -34,7 +33,6 @@ from jaxopt_search.solvers.anneal import (
 )
 from jaxopt_search.solvers.maximum import Opposite, opposite
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
-from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
@@ -76,8 +74,6 @@ def solve_qap(
     num_searches: int | None = None,
     moves_per_search: int | None = None,
     initial: Any = None,
-    state: RunState | None = None,
-    exchange: Exchange | None = None,
     **options: Unpack[CallOptions],
 ) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
@@ -133,7 +129,7 @@ def solve_qap(
         devices, is_on_cpu = resolved.devices, is_cpu(resolved.devices[0])
         if is_several(flow):
             others = {"linear": linear, "partial_match": partial_match, "initial": initial}
-            others |= {"callback": resolved.callback, "state": state, "exchange": exchange}
+            others |= {"callback": resolved.callback}
             refuse_for_several(target, method=None if method != "annealing" else method, **others)
             problems = as_qaps(flow, distance, dtype)
             if num_searches is None:
@@ -157,21 +153,20 @@ def solve_qap(
                 number = _TABU if padded.capacity <= 64 else _TABU // 2
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
             recipe = chosen(recipe, num_searches, moves_per_search, devices)
-            if state is resolved.resume is None:
+            if resolved.resume is None:
                 # Whatever happens, the result is as good as this one.
                 built = LateStarts(1, lambda: constructed_assignment(problem)[None])
                 initial = starts_with(problem, initial, built, recipe.num_searches)
-            given = {"initial": initial, "state": state, "target": target}
+            given = {"initial": initial, "target": target}
             if is_tabu:
                 # Searches that continue from children of their best.
-                rule = recombine(every=_recombine_every(n, is_on_cpu))
                 planned = Run(
                     resolved,
                     padded,
                     tabu_search(SwapTable()),
                     key,
                     num_searches=recipe.num_searches,
-                    exchange=rule if exchange is None else exchange,
+                    exchange=recombine(every=_recombine_every(n, is_on_cpu)),
                     check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
                     **given,
                 )
@@ -180,7 +175,6 @@ def solve_qap(
                 ingredients = Ingredients(
                     cooling_search(recipe, SwapTable() if is_on_cpu else DeltaSwap()),
                     (recipe.hottest * unit, recipe.coldest * unit),
-                    exchange=exchange,
                 )
                 planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)

@@ -40,7 +40,7 @@ from jaxopt_search.solvers.anneal import (
     plan_annealing,
     starts_with,
 )
-from jaxopt_search.types import Exchange, Info, Stream
+from jaxopt_search.types import Info, Stream
 
 RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, resample_every=None, check_every=1)
 """Of `solve_tsp` for large instances, with temperatures as in `regional_search`."""
@@ -312,7 +312,6 @@ def plan_regional(
     *,
     num_searches: Any,
     initial: Any,
-    exchange: Exchange | None,
     **given: Any,
 ) -> Run:
     """Returns the run of `solve_tsp` for a large instance: regional search that cools.
@@ -330,10 +329,9 @@ def plan_regional(
         implementation=_fastest(device),
     )
     search = dataclasses.replace(search, is_spread=recipe.num_searches == 1)
-    if given.get("state") is options.resume is None:
+    if options.resume is None:
         num = recipe.num_searches
         built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
         initial = starts_with(problem, initial, built, num)
-    temperatures = recipe.hottest, recipe.coldest
-    ingredients = Ingredients(search, temperatures, exchange=exchange)
+    ingredients = Ingredients(search, (recipe.hottest, recipe.coldest))
     return plan_annealing(problem, recipe, ingredients, options, key, initial=initial, **given)

@@ -21,7 +21,6 @@ from jaxopt_search.engine.devices import (
     is_cpu,
     refuse_tracers,
 )
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.matrix_input import DType, is_stack
@@ -46,7 +45,6 @@ from jaxopt_search.solvers.anneal import (
 )
 from jaxopt_search.solvers.regional import plan_regional
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
-from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP = Recipe(
     hottest=0.8,
@@ -142,8 +140,6 @@ def solve_tsp(
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     initial: Any = None,
-    state: RunState | None = None,
-    exchange: Exchange | None = None,
     **options: Unpack[CallOptions],
 ) -> Result | Any:
     """Returns a short tour: by iterated local search many times at once, and by recombination.
@@ -193,9 +189,6 @@ def solve_tsp(
         devices.
       initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
         as without it; a single search starts only there. Not of several instances.
-      state: the `Result.state` of an earlier call on the same instance, to be continued at the
-        lowest temperature; as in `solve`. Likewise.
-      exchange: what searches learn from one another, in place of the above. Likewise.
       options: `devices`, by default all, `callback`, which ends the run by True and is not of
         several instances, `checkpoint`, `checkpoint_every`, `resume`, `history_size` and
         `show_progress`, as in `solve`. A run that resumes by `max_steps` continues bit for bit if
@@ -219,8 +212,7 @@ def solve_tsp(
     with resolved.team.same_call():
         device = resolved.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
-            others = {"forbidden": forbidden, "initial": initial, "state": state}
-            others |= {"exchange": exchange, "callback": resolved.callback}
+            others = {"forbidden": forbidden, "initial": initial, "callback": resolved.callback}
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
             recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
@@ -243,9 +235,8 @@ def solve_tsp(
             if start is not None or end is not None:
                 closed = problem if end is not None else None
                 problem = paths.with_ends(problem, start, end)
-            given = {"state": state, "target": target}
             if is_large(problem, device):
-                given |= {"num_searches": num_searches, "initial": initial, "exchange": exchange}
+                given = {"num_searches": num_searches, "initial": initial, "target": target}
                 planned = plan_regional(problem, resolved, key, **given)
             else:
                 # All that is compiled depends on the capacity only: instances of many sizes share
@@ -259,11 +250,10 @@ def solve_tsp(
                 if problem.is_symmetric:
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
                 ingredients = _ingredients(problem, padded, recipe, near)
-                ingredients = ingredients._replace(exchange=exchange)
-                if state is resolved.resume is None:
+                if resolved.resume is None:
                     tours = _tours(problem, recipe, key, near, resolved.timer)
                     initial = starts_with(problem, initial, tours, num)
-                given |= {"initial": initial}
+                given = {"initial": initial, "target": target}
                 planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)
     result: Any = run()

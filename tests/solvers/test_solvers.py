@@ -194,28 +194,6 @@ def test_inexact_costs_of_integers_that_are_too_large():
     assert result.fun == pytest.approx((flow * flow[np.ix_(result.x, result.x)]).sum())
 
 
-@each("cities", "annealing")
-def test_a_run_is_continued(solver):
-    """From where its searches are, which have cooled: the best is kept, and no heat undoes them."""
-    options = QUICK | {"target": None, "max_steps": 200}
-    first = solver(**options)
-    second = solver(**options | {"max_steps": 230, "state": first.state})
-    assert (second.nit, second.fun <= first.fun) == (230, True)
-    now, then = (
-        float(one.search.acceptance.schedule(jnp.int32(at)))
-        for one, at in ((second, 201), (first, 200))
-    )
-    assert now == pytest.approx(then)
-
-
-def test_another_exchange():
-    """What the user says takes the place of the solver's own."""
-    exchange = js.broadcast_best(every=20)
-    result = SOLVERS["tabu"](target=None, exchange=exchange, **QUICK)
-    assert result.exchange is exchange
-    assert len(set(result.ancestors.tolist())) == 1
-
-
 def test_searches_restart_in_a_new_round(tmp_path):
     """All but the first, which has the best tour; alike on any devices, and where a run resumes."""
     options = QUICK | {"target": None, "max_steps": 3600}

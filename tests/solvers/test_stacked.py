@@ -337,7 +337,7 @@ def test_bad_stacks_are_refused(points, options, text):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("option", ["initial", "callback", "forbidden", "state", "exchange"])
+@pytest.mark.parametrize("option", ["initial", "callback", "forbidden"])
 def test_several_instances_have_no_such_options(option):
     given = {option: print if option == "callback" else "inf"}
     with pytest.raises(ValueError, match=f"{option} is .*, expected None for several instances"):
