@@ -130,7 +130,6 @@ def anneal(
     max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
     **options: Unpack[CallOptions],
 ) -> Result:
@@ -149,7 +148,6 @@ def anneal(
       max_steps: steps of each search.
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
-      moves_per_search: moves priced per search and step; likewise.
       initial: start solutions, as in `solve`.
       options: `devices`, by default all, `callback`, which True ends, `checkpoint`,
         `checkpoint_every`, `resume`, `history_size` and `show_progress`, as in `solve`.
@@ -170,7 +168,7 @@ def anneal(
         recipe = _ON_CPU if is_cpu(device) else _ON_GPU
         if not is_cpu(device) and runs_kernels(device):
             recipe = recipe._replace(check_every=_CHECK_KERNELS_EVERY)
-        recipe = chosen(recipe, num_searches, moves_per_search, resolved.devices)
+        recipe = chosen(recipe, num_searches, resolved.devices)
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
@@ -520,20 +518,18 @@ class Clock(Pacer):
         self._now = now._replace(last=now.last and tuple(now.last))
 
 
-def chosen(
-    recipe: Recipe, num_searches: Any, moves_per_search: Any, devices: Sequence[jax.Device] = ()
-) -> Recipe:
-    """Returns the recipe with the user's settings; else with as many searches as suit devices.
+def chosen(recipe: Recipe, num_searches: Any, devices: Sequence[jax.Device] = ()) -> Recipe:
+    """Returns the recipe with the user's number of searches; else with as many as suit devices.
 
     Args:
       devices: none for the searches of one instance of several.
     """
+    if num_searches is not None:
+        return recipe._replace(num_searches=check_count("num_searches", num_searches))
     if devices:
         each = for_device(recipe.num_searches, devices[0])
         recipe = recipe._replace(num_searches=len(devices) * each)
-    wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
-    given = {name: value for name, value in wishes.items() if value is not None}
-    return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
+    return recipe
 
 
 def completed(options: dict[str, Any], on_cpu: int, on_gpu: int) -> dict[str, Any]:

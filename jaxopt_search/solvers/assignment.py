@@ -48,7 +48,6 @@ def solve_assignment(
     max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
     **options: Unpack[CallOptions],
 ) -> Result:
@@ -71,7 +70,6 @@ def solve_assignment(
       max_steps: steps of each search.
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
-      moves_per_search: moves priced per search and step; likewise.
       initial: start solutions, as in `solve`.
       options: `devices` and others, as in `anneal`.
 
@@ -96,7 +94,7 @@ def solve_assignment(
     resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
     with resolved.team.same_call():
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
-        recipe = chosen(recipe, num_searches, moves_per_search, resolved.devices)
+        recipe = chosen(recipe, num_searches, resolved.devices)
         parts = _ingredients(problem, recipe)
         given = {"initial": initial, "target": target}
         run = plan_annealing(problem, recipe, parts, resolved, key, **given)

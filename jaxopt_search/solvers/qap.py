@@ -72,7 +72,6 @@ def solve_qap(
     max_steps: int | None = None,
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
     **options: Unpack[CallOptions],
 ) -> Result | Any:
@@ -99,7 +98,6 @@ def solve_qap(
       dtype: as in `qap`: `"float32"` to give up exactness if integers are too large for int32.
       method: `"tabu"`, `"annealing"`, which cools over the run, or `"auto"`: the one that was
         measured to serve better, annealing from 300 facilities on a CPU and otherwise tabu search.
-      moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
       initial: an assignment to start from, [n], or several, [B, n].
 
     The other arguments are those of `solve_tsp`.
@@ -152,7 +150,7 @@ def solve_qap(
             if is_tabu:
                 number = _TABU if padded.capacity <= 64 else _TABU // 2
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
-            recipe = chosen(recipe, num_searches, moves_per_search, devices)
+            recipe = chosen(recipe, num_searches, devices)
             if resolved.resume is None:
                 # Whatever happens, the result is as good as this one.
                 built = LateStarts(1, lambda: constructed_assignment(problem)[None])

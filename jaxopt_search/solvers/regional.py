@@ -321,7 +321,7 @@ def plan_regional(
       given: further arguments of `plan_annealing`.
     """
     device, num_devices = options.devices[0], len(options.devices)
-    recipe = chosen(RECIPE, num_searches, None)
+    recipe = chosen(RECIPE, num_searches)
     search = regional_search(
         problem,
         looks=_LOOKS,

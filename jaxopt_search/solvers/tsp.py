@@ -221,7 +221,7 @@ def solve_tsp(
                 num_searches = checkpoints.note_in(resolved.resume, "num_searches")
             elif num_searches is None:
                 num_searches = _searches_of_each(recipe, points, resolved)
-            recipe = chosen(recipe, num_searches, None)
+            recipe = chosen(recipe, num_searches)
             if recipe.num_searches == 1:  # there is nobody to recombine with
                 recipe = recipe._replace(cooled=1.0, resample_every=None)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
@@ -243,7 +243,7 @@ def solve_tsp(
                 # it.
                 padded = problem if problem.num_entries is not None else problem.padded()
                 recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-                recipe = chosen(recipe, num_searches, None, resolved.devices)
+                recipe = chosen(recipe, num_searches, resolved.devices)
                 num = recipe.num_searches
                 memory.check_tours(int(problem.n), num, num, [device])
                 near = None
