@@ -131,7 +131,6 @@ class Stack(NamedTuple):
       own: maps the number of an instance and its solution on the device to the user's.
       in_full: maps costs on the device, [B], to the user's.
       costs: maps a solution of each instance to their exact costs.
-      picture: maps the number of an instance and the user's solution to what draws it on axes.
       pacer: sets the pace of all.
       moves_per_step: that one search of each instance price together; None for as many as the
         search says of each.
@@ -144,7 +143,6 @@ class Stack(NamedTuple):
     own: Callable[[int, np.ndarray], np.ndarray]
     in_full: Callable[[np.ndarray], np.ndarray]
     costs: Callable[[Sequence[np.ndarray]], list[int | float]]
-    picture: Callable[[int, np.ndarray], Callable[[Any], Any]]
     pacer: Pacer
     moves_per_step: int | None
     is_trivial: bool
@@ -331,7 +329,6 @@ class _Runs:
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
             env=environment(self._team.devices) | {"implementation": str(self.choice)},
-            picture=stack.picture,
         )
 
     def best(self) -> list[np.ndarray]:
@@ -429,7 +426,6 @@ def stack_of_tours(
         own=lambda i, tour: begin(tour[: sizes[i]]),
         in_full=lambda lengths: lengths.astype(np.float64),
         costs=functools.partial(_lengths, points),
-        picture=functools.partial(_tour_drawn, points),
         pacer=pacer_of(recipe, most, options.timer),
         moves_per_step=None,
         is_trivial=most <= _TRIVIAL,
@@ -455,7 +451,6 @@ def stack_of_paths(
         own=lambda i, tour: problems[i].host.own(tour[: sizes[i]]),
         in_full=functools.partial(_in_full, problems),
         costs=lambda found: list(map(paths.length, matrices, found)),
-        picture=functools.partial(_drawn, problems),
         pacer=pacer_of(recipe, max(sizes), options.timer),
         moves_per_step=None,
         is_trivial=max(sizes) <= _TRIVIAL,
@@ -487,16 +482,6 @@ def _lengths(points: Sequence[np.ndarray], tours: Sequence[np.ndarray]) -> list[
 def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
     pairs = zip(problems, costs.tolist(), strict=True)
     return np.array([problem.host.in_full(cost) for problem, cost in pairs])
-
-
-def _drawn(problems: Sequence[TSP | QAP], i: int, solution: np.ndarray) -> Any:
-    return problems[i].picture(solution)
-
-
-def _tour_drawn(points: list[np.ndarray], i: int, tour: np.ndarray) -> Callable[[Any], Any]:
-    from jaxopt_search.results import plotting
-
-    return functools.partial(plotting.plot_tour, points[i], tour, is_open=False)
 
 
 def cities_of(points: Sequence[np.ndarray], room: int) -> tuple[np.ndarray, np.ndarray]:
@@ -532,7 +517,6 @@ def stack_of_assignments(
         own=lambda i, assignment: assignment[: sizes[i]],
         in_full=functools.partial(_in_full, problems),
         costs=lambda found: [one.host.cost(x) for one, x in zip(problems, found, strict=True)],
-        picture=functools.partial(_drawn, problems),
         pacer=Pacer(Pace(0, 1.0, 0.0, every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,
