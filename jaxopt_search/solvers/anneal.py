@@ -48,6 +48,7 @@ _NEVER_ALIKE = 2.0  # times as many searches as there are
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
+_CHECK_KERNELS_EVERY = 1000  # steps: there a test whether the run is over takes as long as tens
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -70,8 +71,6 @@ class Recipe(NamedTuple):
         1, each search cools by itself and they recombine afterwards; else they are resampled.
       starts: at random or, on the TSP, at constructed tours (`problems.tsp.construction`), and of
         several instances along curves (`problems.tsp.curves`).
-      check_every: steps between tests whether the run is over, None for the interval of `solve`; on
-        a GPU such a test takes as long as tens of steps.
       recombining: the share of the time after the cooling that recombinations take, in a run by the
         clock.
       shares_left: over the number of generations left, the share of AB-cycles that a child takes,
@@ -92,7 +91,6 @@ class Recipe(NamedTuple):
     num_candidates: int = 12
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
-    check_every: int | None = None
     recombining: float = 0.5
     shares_left: float = 10.0
     first_round: int | None = None
@@ -116,7 +114,6 @@ class Recipe(NamedTuple):
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
 _ON_CPU = Recipe(hottest=0.3, coldest=0.1, num_searches=16, moves_per_search=8)
 _ON_GPU = _ON_CPU._replace(num_searches=1024, moves_per_search=32)
-_CHECK_KERNELS_EVERY = 1000
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
@@ -166,8 +163,6 @@ def anneal(
     with resolved.team.same_call():
         device = resolved.devices[0]
         recipe = _ON_CPU if is_cpu(device) else _ON_GPU
-        if not is_cpu(device) and runs_kernels(device):
-            recipe = recipe._replace(check_every=_CHECK_KERNELS_EVERY)
         recipe = chosen(recipe, num_searches, resolved.devices)
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
@@ -596,6 +591,7 @@ def plan_annealing(
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
+    in_kernels = runs_kernels(options.devices[0])
     steering = Steering(recipe, ingredients, pacer, options.callback)
     return Run(
         dataclasses.replace(options, callback=steering),
@@ -604,7 +600,7 @@ def plan_annealing(
         key,
         num_searches=recipe.num_searches,
         exchange=exchange,
-        check_every=recipe.check_every,
+        check_every=None if search.check_every or not in_kernels else _CHECK_KERNELS_EVERY,
         **settings,
     )
 

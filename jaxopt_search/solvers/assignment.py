@@ -30,7 +30,7 @@ from jaxopt_search.types import Cost
 _ON_CPU = Recipe(
     hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16, resample_every=None
 )
-_ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, check_every=1000)
+_ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32)
 _AGENTS = 5  # that a job is offered to
 _LEAST_PRICE = 1.05  # of what a unit of capacity is worth
 _RISE = 2.0**-9  # of the price, for each move priced per job while an agent is overloaded

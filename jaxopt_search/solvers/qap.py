@@ -5,7 +5,6 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import jax
 
-from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver.options import CallOptions, resolve
 from jaxopt_search.driver.run import Run, execute
@@ -36,7 +35,7 @@ from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
-_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
+_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(
     hottest=0.3,
     coldest=0.03,
@@ -145,16 +144,13 @@ def solve_qap(
                 padded = problem.padded(_room_for(n, is_on_cpu))
             is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
             recipe = _QAP_ON_CPU if is_on_cpu else _QAP
-            if not runs_kernels(devices[0]):
-                recipe = recipe._replace(check_every=None)  # the default: steps are slower
             if is_tabu:
                 number = _TABU if padded.capacity <= 64 else _TABU // 2
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
             recipe = chosen(recipe, num_searches, devices)
-            if resolved.resume is None:
-                # Whatever happens, the result is as good as this one.
-                built = LateStarts(1, lambda: constructed_assignment(problem)[None])
-                initial = starts_with(problem, initial, built, recipe.num_searches)
+            # Whatever happens, the result is as good as this one.
+            built = LateStarts(1, lambda: constructed_assignment(problem)[None])
+            initial = starts_with(problem, initial, built, recipe.num_searches)
             given = {"initial": initial, "target": target}
             if is_tabu:
                 # Searches that continue from children of their best.

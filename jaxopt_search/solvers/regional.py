@@ -42,7 +42,7 @@ from jaxopt_search.solvers.anneal import (
 )
 from jaxopt_search.types import Info, Stream
 
-RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, resample_every=None, check_every=1)
+RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, resample_every=None)
 """Of `solve_tsp` for large instances, with temperatures as in `regional_search`."""
 _LOOKS = 100
 # Cities of a region: on a GPU the fewest, and the most that leave room for several in the shared
@@ -329,9 +329,8 @@ def plan_regional(
         implementation=_fastest(device),
     )
     search = dataclasses.replace(search, is_spread=recipe.num_searches == 1)
-    if options.resume is None:
-        num = recipe.num_searches
-        built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
-        initial = starts_with(problem, initial, built, num)
+    num = recipe.num_searches
+    built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
+    initial = starts_with(problem, initial, built, num)
     ingredients = Ingredients(search, (recipe.hottest, recipe.coldest))
     return plan_annealing(problem, recipe, ingredients, options, key, initial=initial, **given)

@@ -53,13 +53,12 @@ _SYMMETRIC_TSP = Recipe(
     num_candidates=6,
     cooled=0.3,
     recombining=0.75,
-    check_every=1000,
     first_round=100,
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
 _SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
-    num_searches=128, cooled=0.5, check_every=None, starts="constructed", first_round=50
+    num_searches=128, cooled=0.5, starts="constructed", first_round=50
 )
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
@@ -72,7 +71,6 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
     num_candidates=16,
     cooled=0.3,
     recombining=0.5,
-    check_every=100,
 )
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
 # not differ enough to start from random tours.
@@ -86,14 +84,14 @@ _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=None)
-_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, check_every=None, starts="constructed")
+_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
 _MOST_ON_GPU, _MOST_ON_CPU = 40_000, 8_000
 _ASYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=2.0, coldest=0.04, num_searches=16, moves_per_search=12, num_candidates=8
 )
-_ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
+_ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024)
 
 
 def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
@@ -101,8 +99,7 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
-        recipe = _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
-        return recipe if is_fused else recipe._replace(check_every=None)
+        return _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
         most = min(n / _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU / n**2)
@@ -250,9 +247,8 @@ def solve_tsp(
                 if problem.is_symmetric:
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
                 ingredients = _ingredients(problem, padded, recipe, near)
-                if resolved.resume is None:
-                    tours = _tours(problem, recipe, key, near, resolved.timer)
-                    initial = starts_with(problem, initial, tours, num)
+                tours = _tours(problem, recipe, key, near, resolved.timer)
+                initial = starts_with(problem, initial, tours, num)
                 given = {"initial": initial, "target": target}
                 planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)
