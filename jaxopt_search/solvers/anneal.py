@@ -41,7 +41,7 @@ from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover, Exchange, Problem, Search
 
-_MOST_SHARE = 0.5  # of the AB-cycles
+_MOST_SHARE, _SHARES_LEFT = 0.5, 10.0  # of the AB-cycles: of a child, and of all still to come
 _NEVER_ALIKE = 2.0  # times as many searches as there are
 # Accepted moves per search and step below which searches are frozen, over this many steps; and the
 # share of the time that a reheating takes at least.
@@ -73,9 +73,6 @@ class Recipe(NamedTuple):
         several instances along curves (`problems.tsp.curves`).
       recombining: the share of the time after the cooling that recombinations take, in a run by the
         clock.
-      shares_left: over the number of generations left, the share of AB-cycles that a child takes,
-        at most half: the more there are to come, the longer tours stay different, and the better
-        they end.
       first_round: steps for each city in the first of several rounds (`round_at`), which cool and
         recombine by themselves; None for a single one.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
@@ -92,7 +89,6 @@ class Recipe(NamedTuple):
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
     recombining: float = 0.5
-    shares_left: float = 10.0
     first_round: int | None = None
     is_iterated: bool = False
 
@@ -105,10 +101,6 @@ class Recipe(NamedTuple):
     def recombines(self) -> bool:
         """Whether searches continue from children of one another's best, once they have cooled."""
         return self.cooled < 1
-
-    def share(self, generations: float) -> float:
-        """Returns the share of AB-cycles that a child takes with this many generations left."""
-        return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
 
 
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
@@ -161,8 +153,7 @@ def anneal(
     refuse_tracers(key, problem, caller="anneal")
     resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
     with resolved.team.same_call():
-        device = resolved.devices[0]
-        recipe = _ON_CPU if is_cpu(device) else _ON_GPU
+        recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
@@ -286,6 +277,14 @@ class Ingredients(NamedTuple):
         return search, Recombine(every=every, share=share, alike=alike, crossover=self.crossover)
 
 
+def share_of(generations: float) -> float:
+    """Returns the share of AB-cycles that a child takes with this many generations left.
+
+    The more there are to come, the longer tours stay different, and the better they end.
+    """
+    return min(_MOST_SHARE, _SHARES_LEFT / max(generations, 1.0))
+
+
 class Pacer:
     """Sets the pace of a run at the ends of its chunks; this one never changes it.
 
@@ -368,7 +367,7 @@ class StepCount(Pacer):
                 return Pace(begin, 0.0, per_step, 1, alike=0.0)
             return Pace(begin, 0.0, per_step, recipe.cooling_every)
         every = _LOOKS * self._n if recipe.is_iterated else self._n
-        return Pace(cooled_at, 1.0, 0.0, every, recipe.share((end - cooled_at) / every))
+        return Pace(cooled_at, 1.0, 0.0, every, share_of((end - cooled_at) / every))
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         before, self.pace = self.pace, self._pace_at(step)
@@ -478,7 +477,7 @@ class Clock(Pacer):
                 steps_each, part = spent / number / each, recipe.recombining
                 every = int(min(max(steps_each * (1 - part) / part, 1), MAX_INT32))
             generation = every * each + spent / max(number, 1)
-            share = recipe.share((now.ends - seconds) / generation)
+            share = share_of((now.ends - seconds) / generation)
         else:
             every, each = recipe.cooling_every, took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
