@@ -41,14 +41,16 @@ from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover, Exchange, Problem, Search
 
-_MOST_SHARE, _SHARES_LEFT = 0.5, 10.0  # of the AB-cycles: of a child, and of all still to come
+# The share of AB-cycles that a child takes: the most, and the one if a generation were left.
+_MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
 _NEVER_ALIKE = 2.0  # times as many searches as there are
 # Accepted moves per search and step below which searches are frozen, over this many steps; and the
 # share of the time that a reheating takes at least.
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
-_CHECK_KERNELS_EVERY = 1000  # steps: there a test whether the run is over takes as long as tens
+# Steps of kernels between tests whether the run is over, each of which takes as long as tens.
+_CHECK_KERNELS_EVERY = 1000
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 

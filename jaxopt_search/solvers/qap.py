@@ -126,8 +126,8 @@ def solve_qap(
         devices, is_on_cpu = resolved.devices, is_cpu(resolved.devices[0])
         if is_several(flow):
             others = {"linear": linear, "partial_match": partial_match, "initial": initial}
-            others |= {"callback": resolved.callback}
-            refuse_for_several(target, method=None if method != "annealing" else method, **others)
+            other_method = method if method == "annealing" else None
+            refuse_for_several(target, method=other_method, callback=resolved.callback, **others)
             problems = as_qaps(flow, distance, dtype)
             if num_searches is None:
                 num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
