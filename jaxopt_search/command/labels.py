@@ -17,8 +17,9 @@ import jaxopt_search as js
 from jaxopt_search.checks import check_count
 from jaxopt_search.command import starts
 from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
-from jaxopt_search.datasets.readers import label_line, label_of
+from jaxopt_search.datasets.readers import label_line, label_of, load_labels
 from jaxopt_search.engine.devices import find_devices, is_cpu
+from jaxopt_search.files import whole
 
 _STEPS = 2000  # for each city
 _ON_GPU, _ON_CPU = 8192, 256  # instances at once
@@ -34,6 +35,10 @@ def run(args: argparse.Namespace) -> int:
     seed, steps, path = args.key, args.max_steps, args.out
     if path is None:
         raise ValueError("--out is missing, expected the path of a file")
+    if is_archive := path.suffix == ".npz":
+        if path.exists():
+            raise FileExistsError(f"--out {path} exists, expected a new file")
+        path = path.with_name(path.name + ".txt")  # until all are there
     starts.use_machine(args)
     at_once = _ON_CPU if is_cpu(find_devices(args.devices)[0]) else _ON_GPU
     if args.at_once is not None:
@@ -64,8 +69,13 @@ def run(args: argparse.Namespace) -> int:
                     left = (number - done) / rate
                     say(f"{done:,} of {number:,}, {rate:,.0f} a second, {left:,.0f} s left")
             written.result()
+    if is_archive:
+        points, tours = map(np.stack, load_labels(path))
+        with whole(args.out) as archive:
+            np.savez(archive, points=points, tours=tours)
+        path.unlink()
     if not args.quiet:
-        tell(f"wrote       {done:,} tours of {cities} cities to {path}")
+        tell(f"wrote       {done:,} tours of {cities} cities to {args.out}")
     return SUCCESS
 
 
@@ -115,7 +125,13 @@ def _instances(args: argparse.Namespace) -> tuple[Callable[[int, int], np.ndarra
         return drawn, cities, check_count("--number", number)
     if args.cities is not None:
         raise ValueError("--cities is given with --points, whose instances have their own")
-    given = np.load(args.points)
+    if args.points.suffix == ".npy":
+        given = np.load(args.points)
+    else:
+        listed, _ = load_labels(args.points)
+        if len({len(points) for points in listed}) > 1:
+            raise ValueError(f"--points {args.points}: expected instances of one size")
+        given = np.array(listed)
     if given.ndim != 3 or not len(given) or given.shape[2] != 2:
         found = f"an array of shape {given.shape}"
         raise ValueError(f"--points {args.points} holds {found}, expected (number, cities, 2)")

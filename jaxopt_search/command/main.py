@@ -43,12 +43,12 @@ examples:
   jaxopt-search queens 200 --count 1000000 --seconds 36000 --checkpoint night.npz --resume"""
 _ABOUT_LABELS = """\
 Cities are uniform in the unit square, or those of a file. A line: x y x y ... output i j ... i,
-from 1.
+from 1; .npz the arrays points, [number, cities, 2], and tours, [number, cities] from 0.
 
 examples:
   jaxopt-search labels --cities 50 --number 1000 --out tsp50.txt
   jaxopt-search labels --cities 100 --number 1000000 --out tsp100.txt --resume
-  jaxopt-search labels --points clusters.npy --out clusters.txt
+  jaxopt-search labels --points clusters.npy --out clusters.npz
 
 exit status: 0 success, 2 bad input, 130 Ctrl-C, with what is written so far"""
 _ABOUT_DOCTOR = "exit status: 0 if all is well, 1 if not, with the reasons on standard error"
@@ -92,8 +92,8 @@ _OF_QUEENS = [
 _OF_LABELS = [
     ("--cities", "cities", int, None, "of each instance (default: 100)"),
     ("--number", "number", int, None, "instances (default: 1000, or all of --points)"),
-    ("--points", "points", pathlib.Path, None, "instances: .npy, [number, cities, 2]"),
-    ("--out", "out", pathlib.Path, None, "the file: a line of text for each"),
+    ("--points", "points", pathlib.Path, None, "instances: .npy, or a file such as --out"),
+    ("--out", "out", pathlib.Path, None, "the file: .npz, or else lines of text"),
     ("--at-once", "at_once", int, None, "instances (default: 8192 on a GPU, 256 on CPUs)"),
     ("--steps", "max_steps", int, None, "looks at a city (default: 2000 for each city)"),
     ("--resume", "resume", bool, False, "behind what the file holds, if it is there"),

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import stat
+import zipfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -715,7 +716,7 @@ def label_line(points: np.ndarray, tour: np.ndarray) -> str:
 
 
 def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Reads instances with their tours, as `jaxopt-search labels` writes them.
+    """Reads instances with their tours, as `jaxopt-search labels` writes them: text, or .npz.
 
     Returns the coordinates, [n, 2] float64 each, and the tours, [n] int32 each, from 0.
 
@@ -732,9 +733,25 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
       ([[0.5, 0.25], [0.0, 1.0], [1.0, 0.0]], [1, 0, 2])
     """
     check_regular(path)
+    if str(path).endswith(".npz"):
+        return _labels_of_archive(path)
     with open(path, encoding="ascii", errors="replace") as file:
         pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
+
+
+def _labels_of_archive(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    try:
+        with np.load(path) as archive:
+            points, tours = archive["points"].astype(np.float64), archive["tours"]
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
+    if points.ndim != 3 or points.shape[2] != 2 or not np.isfinite(points).all():
+        raise InstanceFormatError(f"{path}: expected finite points, [number, n, 2]")
+    cities = np.arange(points.shape[1])
+    if tours.shape != points.shape[:2] or (np.sort(tours, axis=1) != cities).any():
+        raise InstanceFormatError(f"{path}: expected a tour of all cities for each instance")
+    return [*points], [*tours.astype(np.int32)]
 
 
 def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:

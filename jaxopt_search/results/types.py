@@ -1,11 +1,17 @@
 """What a run returns, and how it ended."""
 
+import csv
 import enum
+import io
 import math
+import os
+import pathlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from jaxopt_search.files import whole
 
 _WIDTH = 12  # of the names in a summary
 _SHOWN = 6  # entries of a solution, from its beginning
@@ -54,6 +60,17 @@ class History(list[Record]):
         columns = list(zip(*self, strict=True)) or [()] * len(Record._fields)
         return dict(zip(Record._fields, map(np.array, columns, dtypes), strict=True))
 
+    def to_csv(self, path: str | os.PathLike) -> None:
+        """Writes the lines as comma-separated values, below a line with the names of the fields.
+
+        Raises:
+          OSError: if the file cannot be written.
+        """
+        lines = io.StringIO()
+        csv.writer(lines).writerows([Record._fields, *self])
+        with whole(pathlib.Path(path)) as file:
+            file.write(lines.getvalue().encode())
+
 
 class Result(NamedTuple):
     """What `solve` returns. The first seven names are as in SciPy's `OptimizeResult`.
@@ -77,7 +94,7 @@ class Result(NamedTuple):
         at which running costs, which drift, met it.
       feasible: whether `x` uses nothing forbidden; `fun` is infinite if it does.
       history: one `Record` per chunk, thinned to `history_size` lines; a list that also gives
-        arrays (`History`).
+        arrays and CSV (`History`).
       costs: [num_searches] the best cost of each search.
       solutions: [num_searches, ...] the best solution of each search.
       ancestors: [num_searches] the search from whose start each one's solution descends, by way of

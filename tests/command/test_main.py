@@ -316,8 +316,8 @@ def test_labels_are_written_and_continued(tmp_path, capsys):
 
 
 def test_labels_of_instances_in_a_file(tmp_path, capsys):
-    """With their own coordinates."""
-    points, path, out = corners(5), tmp_path / "points.npy", tmp_path / "labels.txt"
+    """In an archive, with their own coordinates; what was interrupted is in its lines."""
+    points, path, out = corners(5), tmp_path / "points.npy", tmp_path / "labels.npz"
     np.save(path, points)
     command = "labels", "--points", path, "--steps", 200, "--no-cache", "--devices", 1, "--quiet"
     assert called(*command, "--out", out, "--at-once", 2) == 0
@@ -325,6 +325,12 @@ def test_labels_of_instances_in_a_file(tmp_path, capsys):
     np.testing.assert_array_equal(found, points)
     rounds = [points[i][tour] for i, tour in enumerate(tours)]
     assert [abs(np.diff(one, axis=0, append=one[:1])).sum() for one in rounds] == [4, 8, 12, 16, 20]
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".txt"] == []
+    assert called(*command, "--out", out) == 2 and "expected a new file" in refusal(capsys)
+    lines = tmp_path / "lines.txt"
+    assert called(*command, "--number", 2, "--out", lines) == 0
+    assert called(*command[:2], lines, *command[3:], "--out", tmp_path / "2.npz") == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "2.npz")["points"], points[:2])
     for bad, reason in ((points[0], "(4, 2)"), (points[:0], "(0, 4, 2)")):
         np.save(path, bad)
         assert called(*command, "--out", tmp_path / "3.txt") == 2

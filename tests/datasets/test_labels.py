@@ -38,3 +38,24 @@ def test_what_is_no_label_is_refused(line, reason, tmp_path):
     path.write_text(f"{LINE}\n{line}\n")
     with refuses(js.InstanceFormatError, "labels.txt, line 2: ", reason):
         js.datasets.load_labels(path)
+
+
+POINTS, TOURS = np.zeros((2, 3, 2)), np.tile(np.arange(3), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "reason"),
+    [
+        ({"points": POINTS}, "no archive of points and tours"),
+        ({"points": POINTS + np.nan, "tours": TOURS}, "finite"),
+        ({"points": POINTS, "tours": TOURS + 1}, "a tour of all cities"),
+        (None, "no archive of points and tours"),
+    ],
+)
+def test_no_other_archive_is_read(arrays, reason, tmp_path):
+    path = tmp_path / "labels.npz"
+    path.write_bytes(b"PK torn")
+    if arrays is not None:
+        np.savez(path, **arrays)
+    with refuses(js.InstanceFormatError, "labels.npz: ", reason):
+        js.datasets.load_labels(path)

@@ -1,5 +1,7 @@
 """Results as text, and their histories as arrays and CSV."""
 
+import csv
+
 import made
 import numpy as np
 import pytest
@@ -65,3 +67,12 @@ def test_a_history_as_arrays():
     np.testing.assert_array_equal(arrays["best"], [200, 2.0**70, 100])
     empty = History().arrays()
     assert {name: array.shape for name, array in empty.items()} == dict.fromkeys(arrays, (0,))
+
+
+def test_a_history_as_csv(tmp_path):
+    """It is read back with all digits."""
+    made.LINES.to_csv(tmp_path / "history.csv")
+    with open(tmp_path / "history.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["best"]) for row in rows] == [200, 2**70, 100]
+    assert [float(row["seconds"]) for row in rows] == [0.5, 1.0, 1.5]
