@@ -2,11 +2,10 @@
 
 import dataclasses
 import math
-import os
 import pathlib
 import time
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any
 
 from jaxopt_search.checks import MAX_INT32, MAX_STEPS, check_count, check_number
 from jaxopt_search.driver import checkpoints
@@ -148,18 +147,6 @@ class RunOptions:
     def devices(self) -> tuple[Any, ...]:
         """The devices of all processes that share the run."""
         return self.team.devices
-
-
-class CallOptions(TypedDict, total=False):
-    """What a one-line call may ask of its run besides its limits: see `solve`."""
-
-    devices: Devices
-    checkpoint: str | os.PathLike | None
-    checkpoint_every: float
-    resume: str | os.PathLike | bool | None
-    callback: Callable[[Any], Any] | None
-    history_size: int
-    show_progress: bool
 
 
 def resolve(

@@ -9,8 +9,9 @@ one another's best.
 
 import dataclasses
 import math
+import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,11 +21,12 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
-from jaxopt_search.driver.options import DEFAULT_SECONDS, CallOptions, RunOptions, Timer, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import (
+    Devices,
     find_devices,
     for_device,
     host_driver,
@@ -122,7 +124,13 @@ def anneal(
     target: float | None = None,
     num_searches: int | None = None,
     initial: Any = None,
-    **options: Unpack[CallOptions],
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
+    callback: Callable[[Report], Any] | None = None,
+    history_size: int = 1000,
+    devices: Devices = "all",
+    show_progress: bool = False,
 ) -> Result:
     """Returns a good solution of any problem: annealing whose temperatures need no guessing.
 
@@ -140,8 +148,11 @@ def anneal(
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
       initial: start solutions, as in `solve`.
-      options: `devices`, by default all, `callback`, which True ends, `checkpoint`,
-        `checkpoint_every`, `resume`, `history_size` and `show_progress`, as in `solve`.
+      checkpoint, checkpoint_every, resume: as in `solve`.
+      callback: called with a `Report` after each chunk of steps; True ends the run.
+      history_size: as in `solve`.
+      devices: as in `solve`; by default all.
+      show_progress: as in `solve`.
 
     Raises:
       ValueError, TypeError: as `solve`.
@@ -153,7 +164,17 @@ def anneal(
       0
     """
     refuse_tracers(key, problem, caller="anneal")
-    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
+    resolved = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        callback=callback,
+        history_size=history_size,
+    )
     with resolved.team.same_call():
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)

@@ -1,15 +1,19 @@
 """One call from flows and distances to a good assignment: `solve_qap`."""
 
 import functools
-from typing import Any, Literal, TypeAlias, Unpack
+import os
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import jax
 
 from jaxopt_search.checks import check_count, check_option
-from jaxopt_search.driver.options import CallOptions, resolve
+from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.options import resolve
+from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, execute
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
@@ -72,7 +76,13 @@ def solve_qap(
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     initial: Any = None,
-    **options: Unpack[CallOptions],
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
+    callback: Callable[[Report], Any] | None = None,
+    history_size: int = 1000,
+    devices: Devices = "all",
+    show_progress: bool = False,
 ) -> Result | Any:
     """Returns a good assignment, by memetic tabu search or by population annealing of swaps.
 
@@ -115,9 +125,19 @@ def solve_qap(
     """
     arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
     refuse_tracers(key, arrays, caller="solve_qap")
-    if maximize and callable(callback := options.get("callback")):
-        options["callback"] = Opposite(callback)
-    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
+    if maximize and callable(callback):
+        callback = Opposite(callback)
+    resolved = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        callback=callback,
+        history_size=history_size,
+    )
     with resolved.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:

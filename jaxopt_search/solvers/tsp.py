@@ -2,7 +2,9 @@
 
 import functools
 import math
-from typing import Any, Literal, Unpack
+import os
+from collections.abc import Callable
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -11,11 +13,13 @@ from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.options import DEFAULT_SECONDS, CallOptions, RunOptions, Timer, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
+from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.devices import (
+    Devices,
     for_device,
     host_driver,
     is_cpu,
@@ -137,7 +141,13 @@ def solve_tsp(
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     initial: Any = None,
-    **options: Unpack[CallOptions],
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
+    callback: Callable[[Report], Any] | None = None,
+    history_size: int = 1000,
+    devices: Devices = "all",
+    show_progress: bool = False,
 ) -> Result | Any:
     """Returns a short tour: by iterated local search many times at once, and by recombination.
 
@@ -186,10 +196,13 @@ def solve_tsp(
         devices.
       initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
         as without it; a single search starts only there. Not of several instances.
-      options: `devices`, by default all, `callback`, which ends the run by True and is not of
-        several instances, `checkpoint`, `checkpoint_every`, `resume`, `history_size` and
-        `show_progress`, as in `solve`. A run that resumes by `max_steps` continues bit for bit if
-        that is the same, and one by the clock at the pace that it had.
+      checkpoint, checkpoint_every, resume: as in `solve`, where a run by `max_steps` continues bit
+        for bit if that is the same, and one by the clock at the pace that it had.
+      callback: called with a `Report` after each chunk of steps; True ends the run. Not of several
+        instances.
+      history_size: as in `solve`.
+      devices: as in `solve`; by default all.
+      show_progress: as in `solve`.
 
     Returns:
       A `Result`; of B instances a `StackedResult`.
@@ -204,7 +217,17 @@ def solve_tsp(
       8.828
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
-    resolved = resolve(max_steps=max_steps, max_seconds=max_seconds, **options)
+    resolved = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        callback=callback,
+        history_size=history_size,
+    )
     closed: TSP | None = None
     with resolved.team.same_call():
         device = resolved.devices[0]
