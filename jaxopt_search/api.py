@@ -64,7 +64,6 @@ from jaxopt_search.solvers.qubo import solve_qubo as solve_qubo
 from jaxopt_search.solvers.queens import solve_nqueens as solve_nqueens
 from jaxopt_search.solvers.regional import regional_search as regional_search
 from jaxopt_search.solvers.tsp import solve_tsp as solve_tsp
-from jaxopt_search.solvers.warm_up import warm_up as warm_up
 from jaxopt_search.types import ByElement as ByElement
 from jaxopt_search.types import Crossover as Crossover
 from jaxopt_search.types import Enumerable as Enumerable

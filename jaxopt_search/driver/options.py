@@ -151,7 +151,7 @@ class RunOptions:
 
 def resolve(
     *,
-    devices: Devices,
+    devices: Devices = "all",
     max_steps: Any = None,
     max_seconds: Any = None,
     checkpoint: Any = None,
@@ -160,7 +160,6 @@ def resolve(
     show_progress: bool = False,
     callback: Any = None,
     history_size: Any = 1000,
-    most_steps: int = MAX_STEPS,
     default_seconds: float | None = DEFAULT_SECONDS,
 ) -> RunOptions:
     """Returns the options of a call, arguments as in `solve`.
@@ -168,7 +167,6 @@ def resolve(
     To be asked once in a call: there may be a new file since.
 
     Args:
-      most_steps: the highest `max_steps`.
       default_seconds: the limit where none is given.
 
     Raises:
@@ -180,7 +178,7 @@ def resolve(
         if max_steps is max_seconds is None:
             max_seconds = default_seconds
         if max_steps is not None:
-            timer.max_steps = check_count("max_steps", max_steps, 0, most_steps)
+            timer.max_steps = check_count("max_steps", max_steps, 0, MAX_STEPS)
         if max_seconds is not None:
             timer.max_seconds = check_number("max_seconds", max_seconds, 0)
         if callback is not None and not callable(callback):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_permutation, check_places, imported, real_array
-from jaxopt_search.results.types import History, Record, Result, StackedResult, cost_text
+from jaxopt_search.results.types import History, Record, Result, cost_text
 
 __all__ = [
     "animate",
@@ -25,7 +25,6 @@ __all__ = [
 # Okabe and Ito's, without yellow and black: told apart by all readers, on light and dark pages.
 _COLORS = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 _BLUE, _RED = _COLORS[0], _COLORS[-1]
-_MOST_PICTURES = 3  # of the solutions of several instances
 _MOST_SQUARES = 100  # of a board along a side: beyond, they are not drawn
 _MOST_NUMBERS = 50  # of vertices: beyond, they are not numbered
 _MOST_POINTS = 30  # of a course: beyond, they are not marked
@@ -214,17 +213,15 @@ def plot_graph(edges: Any, values: Any, ax: Any = None, *, coords: Any = None) -
     return _titled(ax, f"{n:,} vertices, {len(kinds)} values; {about}")
 
 
-def plot_result(result: Result | StackedResult, ax: Any = None, *, coords: Any = None) -> Any:
+def plot_result(result: Result, ax: Any = None, *, coords: Any = None) -> Any:
     """Draws the solution of a result, if there is a picture of its kind, and the course of the run.
-
-    Of several instances, the first three solutions, and the course of the mean cost.
 
     Of a QAP whose numbers the device has in other units, or with the opposite sign, the map shows
     those numbers.
 
     Args:
       ax: axes for the solution, or for the course if there is no picture; or a sequence for the
-        solutions and then the course; None for a new figure.
+        solution and then the course; None for a new figure.
       coords: as in `Result.plot`.
 
     Returns:
@@ -242,33 +239,20 @@ def plot_result(result: Result | StackedResult, ax: Any = None, *, coords: Any =
       >>> tour.get_title(), course.get_xlabel(), course.get_ylabel()
       ('Tour through 5 cities\\ncost 8.828427125', 'seconds', 'best cost so far')
     """
-    best_known, what = None, "best cost so far"
-    if isinstance(result, Result):
-        problem, costs = result.problem, [cost_text(result.fun, result.gap)]
-        if problem is not None and problem.host is not None:
-            best_known = problem.host.best_known or None  # of 0 there is no gap
-        draws = [_picture(problem, result.x, coords)]
-    else:
-        costs, what = [*map(cost_text, result.fun.tolist())], "mean of the best costs so far"
-        shown = range(min(len(result.x), _MOST_PICTURES))
-        draws = [result.picture(i, result.x[i]) for i in shown] if result.picture else []
-    draws = [draw for draw in draws if draw is not None]
-    axes = list(ax) if np.iterable(ax) else [ax]
-    if draws and ax is None:
-        number = len(draws) + 1
-        size = (5.5 * number, 4.8)
-        axes = _matplotlib("pyplot").subplots(1, number, figsize=size, layout="constrained")[1]
-    drawn = []
-    for draw, cost, one in zip(draws, costs, axes, strict=False):
-        draw(one)
-        drawn.append(one)
-        one.set_title(f"{one.get_title()}\ncost {cost}".lstrip())
-    if len(axes) > len(draws):
-        course = plot_convergence(result.history, best_known=best_known, ax=axes[len(draws)])
-        if best_known is None:
-            course.set_ylabel(what)
-        drawn.append(course)
-    return np.array(drawn)
+    problem, axes, best_known = result.problem, list(ax) if np.iterable(ax) else [ax], None
+    if problem is not None and problem.host is not None:
+        best_known = problem.host.best_known or None  # of 0 there is no gap
+    draw = _picture(problem, result.x, coords)
+    if draw is None:
+        return np.array([plot_convergence(result.history, best_known=best_known, ax=axes[0])])
+    if ax is None:
+        axes = _matplotlib("pyplot").subplots(1, 2, figsize=(11, 4.8), layout="constrained")[1]
+    draw(axes[0])
+    title = f"{axes[0].get_title()}\ncost {cost_text(result.fun, result.gap)}"
+    axes[0].set_title(title.lstrip())
+    if len(axes) > 1:
+        plot_convergence(result.history, best_known=best_known, ax=axes[1])
+    return np.array(axes[:2])
 
 
 def animate(

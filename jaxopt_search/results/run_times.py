@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxopt_search.checks import check_count, check_number, check_option, imported
+from jaxopt_search.checks import check_count, check_number, check_option, imported, real_array
 
 __all__ = ["Family", "Fit", "Prediction", "fit", "mean_of_first", "shares_done"]
 
@@ -68,7 +68,7 @@ class Fit:
     def share_done(self, time: Any, runs: int = 1) -> Any:
         """Returns G(p, t) = 1 - (1 - F(t))^p: the chance that one of `runs` is done by `time`."""
         runs = check_count("runs", runs)
-        return -np.expm1(runs * self.distribution.logsf(_numbers("time", time)))
+        return -np.expm1(runs * self.distribution.logsf(real_array(time, "time")))
 
     def time_by(self, share: float, runs: int = 1) -> float:
         """Returns the time by which one of `runs` is done with the chance `share`."""
@@ -93,7 +93,7 @@ class Fit:
         """
         _check_share("share", share)
         check_number("time", time)
-        left = float(self.distribution.logsf(float(_numbers("time", time))))
+        left = float(self.distribution.logsf(float(time)))
         runs = math.log1p(-share) / left if left < 0 else math.inf
         if math.isinf(runs):
             raise ValueError(f"time is {time!r}, by which no run is ever done")
@@ -136,7 +136,7 @@ def fit(times: Any, family: Family = "gamma") -> Fit:
       (3.9, 0.39)
     """
     check_option("family", family, tuple(_FAMILIES))
-    times = np.sort(_numbers("times", times).ravel())
+    times = np.sort(real_array(times, "times").astype(np.float64).ravel())
     done = times[~np.isposinf(times)]
     outside = done[~((done >= _SHORTEST) & (done <= _LONGEST))]
     if len(outside):
@@ -183,7 +183,7 @@ def mean_of_first(times: Any, runs: int) -> float:
       >>> round(mean_of_first(times, 1), 2), round(mean_of_first(times, 2), 2)
       (3.3, 2.18)
     """
-    times = np.sort(_numbers("times", times).ravel())
+    times = np.sort(real_array(times, "times").astype(np.float64).ravel())
     if not len(times) or not (times >= 0).all():
         wrong = f"hold {times[~(times >= 0)][0]}" if len(times) else "are empty"
         raise ValueError(f"times {wrong}, expected one number or more from 0 up")
@@ -220,14 +220,6 @@ def _by_moments(family: Family, done: np.ndarray) -> Any:
 def _scipy(name: str) -> Any:
     """Returns a part of SciPy, imported here since that takes longer than JAX."""
     return imported(f"scipy.{name}", "run times need SciPy")
-
-
-def _numbers(name: str, values: Any) -> np.ndarray:
-    """Returns `values` as an array of float64."""
-    try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} is {values!r:.80}, expected numbers") from error
 
 
 def _check_share(name: str, share: float) -> None:

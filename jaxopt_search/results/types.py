@@ -240,8 +240,6 @@ class StackedResult(NamedTuple):
       compile_seconds: as in `Result`.
       elapsed: as in `Result`.
       env: as in `Result`.
-      picture: maps the number of an instance and a solution to what draws it on matplotlib's axes;
-        None for none.
     """
 
     x: np.ndarray | list[np.ndarray]
@@ -255,23 +253,24 @@ class StackedResult(NamedTuple):
     compile_seconds: float
     elapsed: float
     env: dict[str, str]
-    picture: Any = None
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the solutions of the first three instances, and the course of the mean cost.
+        """Draws the course of the mean cost; of a tour, see `plotting.plot_tour`.
 
         Args:
-          ax: a sequence of matplotlib axes, for as many of these; None for a new figure.
+          ax: matplotlib axes; None for a new figure.
 
         Returns:
-          [1] to [4] of matplotlib's axes, those that were drawn on.
+          [1] of matplotlib's axes.
 
         Raises:
           ImportError: if matplotlib is not installed.
         """
         from jaxopt_search.results import plotting
 
-        return plotting.plot_result(self, ax)
+        ax = plotting.plot_convergence(self.history, ax=ax)
+        ax.set_ylabel("mean of the best costs so far")
+        return np.array([ax])
 
     def __repr__(self) -> str:
         return _line(self, "fun", "success", "status", "nit", "x")

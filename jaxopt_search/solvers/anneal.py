@@ -21,18 +21,18 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import is_true
-from jaxopt_search.driver.options import RunOptions, Timer, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import (
     Devices,
+    find_devices,
     for_device,
     host_driver,
     is_cpu,
     refuse_tracers,
 )
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
@@ -43,13 +43,16 @@ from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
 from jaxopt_search.types import Crossover, Exchange, Problem, Search
 
-_MOST_SHARE = 0.5  # of the AB-cycles
+# The share of AB-cycles that a child takes: the most, and the one if a generation were left.
+_MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
 _NEVER_ALIKE = 2.0  # times as many searches as there are
 # Accepted moves per search and step below which searches are frozen, over this many steps; and the
 # share of the time that a reheating takes at least.
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
+# Steps of kernels between tests whether the run is over, each of which takes as long as tens.
+_CHECK_KERNELS_EVERY = 1000
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -65,20 +68,15 @@ class Recipe(NamedTuple):
       hottest, coldest: temperatures at the beginning and at the end of the cooling.
       num_searches: side by side.
       moves_per_search, choose: as in `simulated_annealing`.
-      resample_every: steps between exchanges as searches cool. A period that followed the clock
-        would shrink as steps get slower, until resampling took all the time.
+      resample_every: steps between exchanges as searches cool; None without any. A period that
+        followed the clock would shrink as steps get slower, until resampling took all the time.
       num_candidates: of the TSP, as in `two_opt`.
       cooled: the share of the run after which the lowest temperature is reached. If it is less than
         1, each search cools by itself and they recombine afterwards; else they are resampled.
       starts: at random or, on the TSP, at constructed tours (`problems.tsp.construction`), and of
         several instances along curves (`problems.tsp.curves`).
-      check_every: steps between tests whether the run is over, None for the interval of `solve`; on
-        a GPU such a test takes as long as tens of steps.
       recombining: the share of the time after the cooling that recombinations take, in a run by the
         clock.
-      shares_left: over the number of generations left, the share of AB-cycles that a child takes,
-        at most half: the more there are to come, the longer tours stay different, and the better
-        they end.
       first_round: steps for each city in the first of several rounds (`round_at`), which cool and
         recombine by themselves; None for a single one.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
@@ -90,35 +88,28 @@ class Recipe(NamedTuple):
     num_searches: int
     moves_per_search: int = 1
     choose: Choose = "best"
-    resample_every: int = 1000
+    resample_every: int | None = 1000
     num_candidates: int = 12
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
-    check_every: int | None = None
     recombining: float = 0.5
-    shares_left: float = 10.0
     first_round: int | None = None
     is_iterated: bool = False
 
     @property
     def cooling_every(self) -> int:
         """Returns the steps between exchanges during the cooling."""
-        return MAX_INT32 if self.recombines else self.resample_every
+        return MAX_INT32 if self.recombines else self.resample_every or MAX_INT32
 
     @property
     def recombines(self) -> bool:
         """Whether searches continue from children of one another's best, once they have cooled."""
         return self.cooled < 1
 
-    def share(self, generations: float) -> float:
-        """Returns the share of AB-cycles that a child takes with this many generations left."""
-        return min(_MOST_SHARE, self.shares_left / max(generations, 1.0))
-
 
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
 _ON_CPU = Recipe(hottest=0.3, coldest=0.1, num_searches=16, moves_per_search=8)
 _ON_GPU = _ON_CPU._replace(num_searches=1024, moves_per_search=32)
-_CHECK_KERNELS_EVERY = 1000
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
@@ -132,10 +123,7 @@ def anneal(
     max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
-    state: RunState | None = None,
-    exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
@@ -159,10 +147,7 @@ def anneal(
       max_steps: steps of each search.
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
-      moves_per_search: moves priced per search and step; likewise.
       initial: start solutions, as in `solve`.
-      state: the `Result.state` of an earlier call, to be continued at the lowest temperature.
-      exchange: what searches learn from one another, in place of resampling.
       checkpoint, checkpoint_every, resume: as in `solve`.
       callback: called with a `Report` after each chunk of steps; True ends the run.
       history_size: as in `solve`.
@@ -179,7 +164,7 @@ def anneal(
       0
     """
     refuse_tracers(key, problem, caller="anneal")
-    options = resolve(
+    resolved = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
         devices=devices,
@@ -190,18 +175,16 @@ def anneal(
         callback=callback,
         history_size=history_size,
     )
-    with options.team.same_call():
-        device = options.devices[0]
-        recipe = _ON_CPU if is_cpu(device) else _ON_GPU
-        if not is_cpu(device) and runs_kernels(device):
-            recipe = recipe._replace(check_every=_CHECK_KERNELS_EVERY)
-        recipe = chosen(recipe, num_searches, moves_per_search, options.devices)
+    with resolved.team.same_call():
+        recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
+        recipe = chosen(recipe, num_searches, resolved.devices)
         hood = as_neighborhood(neighborhood)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
-        ingredients = Ingredients(hood, temperatures, exchange=exchange)
-        given = {"initial": initial, "state": state, "target": target}
-        run = plan_annealing(problem, recipe, ingredients, options, key, **given)
+        search = cooling_search(recipe, hood)
+        ingredients = Ingredients(search, temperatures)
+        given = {"initial": initial, "target": target}
+        run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
     return execute(run)
 
 
@@ -277,44 +260,52 @@ def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
     )
 
 
+def cooling_search(recipe: Recipe, neighborhood: Any) -> Search:
+    """Returns the search of a recipe, whose temperature a run sets."""
+    if recipe.is_iterated:
+        return iterated_local_search(neighborhood, DoubleBridge(), acceptance=metropolis(1.0))
+    return simulated_annealing(
+        neighborhood, 1.0, moves_per_search=recipe.moves_per_search, choose=recipe.choose
+    )
+
+
 class Ingredients(NamedTuple):
     """What an annealing is made of besides its recipe.
 
     Attributes:
-      neighborhood: the moves.
+      search: with a `schedule` of its own or in its `acceptance`.
       temperatures: the hottest and the coldest.
       crossover: used if the recipe recombines.
-      exchange: in place of the recipe's; None for that.
     """
 
-    neighborhood: Any
+    search: Any
     temperatures: tuple[Any, Any]
     crossover: Crossover | None = None
-    exchange: Exchange | None = None
 
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange]:
+    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange of a recipe, at a pace."""
-        schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
-        if not recipe.is_iterated:
-            search = simulated_annealing(
-                self.neighborhood,
-                schedule,
-                moves_per_search=recipe.moves_per_search,
-                choose=recipe.choose,
-            )
+        schedule, search, every = cooling(*self.temperatures, pace), self.search, int32(pace.every)
+        if hasattr(search, "schedule"):
+            search = dataclasses.replace(search, schedule=schedule)
         else:
-            search = iterated_local_search(
-                self.neighborhood, DoubleBridge(), acceptance=metropolis(schedule)
-            )
-        if self.exchange is not None:
-            return search, self.exchange
+            acceptance = dataclasses.replace(search.acceptance, schedule=schedule)
+            search = dataclasses.replace(search, acceptance=acceptance)
         if not recipe.recombines:
-            return search, Resample(every=every, schedule=schedule)
+            resamples = recipe.resample_every is not None
+            return search, Resample(every=every, schedule=schedule) if resamples else None
         assert self.crossover is not None
         share, alike = float32(pace.share), None
         if recipe.first_round is not None:
             alike = float32(pace.alike)
         return search, Recombine(every=every, share=share, alike=alike, crossover=self.crossover)
+
+
+def share_of(generations: float) -> float:
+    """Returns the share of AB-cycles that a child takes with this many generations left.
+
+    The more there are to come, the longer tours stay different, and the better they end.
+    """
+    return min(_MOST_SHARE, _SHARES_LEFT / max(generations, 1.0))
 
 
 class Pacer:
@@ -399,7 +390,7 @@ class StepCount(Pacer):
                 return Pace(begin, 0.0, per_step, 1, alike=0.0)
             return Pace(begin, 0.0, per_step, recipe.cooling_every)
         every = _LOOKS * self._n if recipe.is_iterated else self._n
-        return Pace(cooled_at, 1.0, 0.0, every, recipe.share((end - cooled_at) / every))
+        return Pace(cooled_at, 1.0, 0.0, every, share_of((end - cooled_at) / every))
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
         before, self.pace = self.pace, self._pace_at(step)
@@ -509,7 +500,7 @@ class Clock(Pacer):
                 steps_each, part = spent / number / each, recipe.recombining
                 every = int(min(max(steps_each * (1 - part) / part, 1), MAX_INT32))
             generation = every * each + spent / max(number, 1)
-            share = recipe.share((now.ends - seconds) / generation)
+            share = share_of((now.ends - seconds) / generation)
         else:
             every, each = recipe.cooling_every, took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
@@ -544,20 +535,30 @@ class Clock(Pacer):
         self._now = now._replace(last=now.last and tuple(now.last))
 
 
-def chosen(
-    recipe: Recipe, num_searches: Any, moves_per_search: Any, devices: Sequence[jax.Device] = ()
-) -> Recipe:
-    """Returns the recipe with the user's settings; else with as many searches as suit devices.
+def chosen(recipe: Recipe, num_searches: Any, devices: Sequence[jax.Device] = ()) -> Recipe:
+    """Returns the recipe with the user's number of searches; else with as many as suit devices.
 
     Args:
       devices: none for the searches of one instance of several.
     """
+    if num_searches is not None:
+        return recipe._replace(num_searches=check_count("num_searches", num_searches))
     if devices:
         each = for_device(recipe.num_searches, devices[0])
         recipe = recipe._replace(num_searches=len(devices) * each)
-    wishes = {"num_searches": num_searches, "moves_per_search": moves_per_search}
-    given = {name: value for name, value in wishes.items() if value is not None}
-    return recipe._replace(**{name: check_count(name, value) for name, value in given.items()})
+    return recipe
+
+
+def completed(options: dict[str, Any], on_cpu: int, on_gpu: int) -> dict[str, Any]:
+    """Returns options of `solve` with the usual limit, devices, and number of searches on each."""
+    options = {"devices": "all"} | options
+    if options.get("max_seconds") is options.get("max_steps") is None:
+        options["max_seconds"] = DEFAULT_SECONDS
+    if options.get("num_searches") is None:
+        devices = find_devices(options["devices"])
+        each = for_device(on_cpu if is_cpu(devices[0]) else on_gpu, devices[0])
+        options["num_searches"] = len(devices) * each
+    return options
 
 
 def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int) -> LateStarts:
@@ -570,16 +571,13 @@ def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int
     """
     if initial is None:
         return built
-    own, host = np.atleast_2d(plain_array(initial, "initial")), problem.host
-    n = len(host.own(np.arange(int(problem.n))))  # which differs if they stand for paths
-    if own.ndim > 2 or own.shape[1] != n:
-        raise ValueError(f"initial has shape {np.shape(initial)}, expected ({n},) or (B, {n})")
+    own = np.atleast_2d(plain_array(initial, "initial"))
     if len(own) >= num_searches > 1:
         raise ValueError(
             f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
         )
     names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
-    own = np.stack(list(map(host.check, own, names)))
+    own = np.stack(list(map(problem.host.check, own, names)))
     if num_searches == 1:
         return LateStarts(1, lambda: own)
 
@@ -602,30 +600,20 @@ def refuse_for_several(target: Any, **options: Any) -> None:
 def plan_annealing(
     problem: Any,
     recipe: Recipe,
-    ingredients: Any,
+    ingredients: Ingredients,
     options: RunOptions,
     key: Any,
-    *,
-    state: Any = None,
     **settings: Any,
 ) -> Run:
     """Returns the run that cools by a recipe from the hottest temperature to the coldest.
 
     Args:
-      ingredients: `Ingredients`, or what has `temperatures` and `at_pace` as these.
-      state: of a run to continue, at the coldest one, where it recombines at once if it does.
       settings: further arguments of `Run`.
     """
-    if ingredients.exchange is not None:
-        recipe = recipe._replace(first_round=None)
-    if state is not None:
-        coldest = ingredients.temperatures[1]
-        ingredients = ingredients._replace(temperatures=(coldest, coldest))
-        if recipe.recombines:  # at once, in a single round, by the program of others
-            recipe = recipe._replace(cooled=0.0, first_round=recipe.first_round and MAX_INT32)
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
+    in_kernels = runs_kernels(options.devices[0])
     steering = Steering(recipe, ingredients, pacer, options.callback)
     return Run(
         dataclasses.replace(options, callback=steering),
@@ -634,8 +622,7 @@ def plan_annealing(
         key,
         num_searches=recipe.num_searches,
         exchange=exchange,
-        state=state,
-        check_every=recipe.check_every,
+        check_every=None if search.check_every or not in_kernels else _CHECK_KERNELS_EVERY,
         **settings,
     )
 
@@ -644,7 +631,7 @@ class Steering(NamedTuple):
     """Keeps the pace of an annealing: a callback of `solve`, which asks the user's own."""
 
     recipe: Recipe
-    ingredients: Any
+    ingredients: Ingredients
     pacer: Pacer
     callback: Callable[[Report], Any] | None
 

@@ -1,7 +1,9 @@
 """One call from costs, sizes and capacities to who does what: `solve_assignment`."""
 
 import dataclasses
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,9 +11,11 @@ import numpy as np
 
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.options import resolve
+from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import execute
-from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.neighborhoods import AssignOrSwap
 from jaxopt_search.problems.finite.generalized_assignment import (
     GeneralizedAssignment,
@@ -21,13 +25,16 @@ from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.results import Result
 from jaxopt_search.searches.acceptance import Scheduled, Trial
-from jaxopt_search.searches.annealing import LocalSearch, local_search
-from jaxopt_search.solvers.anneal import Pace, Recipe, chosen, cooling, plan_annealing
+from jaxopt_search.searches.annealing import local_search
+from jaxopt_search.searches.schedules import as_schedule
+from jaxopt_search.solvers.anneal import Ingredients, Recipe, chosen, plan_annealing
 from jaxopt_search.types import Cost
 
 # Temperatures are in units of a job's mean load times what a unit of load is worth.
-_ON_CPU = Recipe(hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16)
-_ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, check_every=1000)
+_ON_CPU = Recipe(
+    hottest=0.3, coldest=0.003, num_searches=2, moves_per_search=16, resample_every=None
+)
+_ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32)
 _AGENTS = 5  # that a job is offered to
 _LEAST_PRICE = 1.05  # of what a unit of capacity is worth
 _RISE = 2.0**-9  # of the price, for each move priced per job while an agent is overloaded
@@ -42,11 +49,17 @@ def solve_assignment(
     key: Any = 0,
     *,
     max_seconds: float | None = None,
+    max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
-    **options: Any,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
+    resume: str | os.PathLike | bool | None = None,
+    callback: Callable[[Report], Any] | None = None,
+    history_size: int = 1000,
+    devices: Devices = "all",
+    show_progress: bool = False,
 ) -> Result:
     """Returns which agent does each job, within capacities, at a low cost: generalized assignment.
 
@@ -64,12 +77,10 @@ def solve_assignment(
       capacities: [m] integers from 0 on.
       key: an integer seed or a `jax.random.key`.
       max_seconds: seconds of search, as in `solve`; 10 if no limit is given.
+      max_steps: steps of each search.
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
-      moves_per_search: moves priced per search and step; likewise.
       initial: start solutions, as in `solve`.
-      options: `max_steps`, `devices`, by default all, `callback`, `checkpoint`, `checkpoint_every`,
-        `resume`, `history_size` and `show_progress`, as in `anneal`.
 
     Returns:
       A `Result`; `x` is [n] int32, the agent of each job. If no search has found an assignment
@@ -89,14 +100,23 @@ def solve_assignment(
         if np.ndim(sizes) == 1:
             sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
         problem = generalized_assignment(costs, sizes, capacities)
-    options = {"devices": "all"} | options
-    run_options = resolve(**options, max_seconds=max_seconds)
-    with run_options.team.same_call():
-        recipe = _ON_CPU if is_cpu(run_options.devices[0]) else _ON_GPU
-        recipe = chosen(recipe, num_searches, moves_per_search, run_options.devices)
+    resolved = resolve(
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        devices=devices,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+        show_progress=show_progress,
+        callback=callback,
+        history_size=history_size,
+    )
+    with resolved.team.same_call():
+        recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
+        recipe = chosen(recipe, num_searches, resolved.devices)
         parts = _ingredients(problem, recipe)
         given = {"initial": initial, "target": target}
-        run = plan_annealing(problem, recipe, parts, run_options, key, **given)
+        run = plan_annealing(problem, recipe, parts, resolved, key, **given)
     return execute(run)
 
 
@@ -144,22 +164,7 @@ class _Priced(Scheduled):
         return jnp.maximum(jnp.minimum(history * factor, most), self.least)
 
 
-class _Ingredients(NamedTuple):
-    """What `plan_annealing` asks for."""
-
-    neighborhood: AssignOrSwap
-    rule: _Priced
-    temperatures: tuple[float, float]
-    exchange: None = None
-
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[LocalSearch, None]:
-        """Returns the search of a recipe, at a pace."""
-        rule = dataclasses.replace(self.rule, schedule=cooling(*self.temperatures, pace))
-        moves = recipe.moves_per_search
-        return local_search(self.neighborhood, rule, moves_per_search=moves, choose="first"), None
-
-
-def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients:
+def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
     prices, (costs, loads, _) = problem.prices()[0], problem.on_host()
     (m, n), load = costs.shape, max(float(loads.mean()), 1e-9)
     price = prices.mean() or (costs.max() - costs.min()) / (100 * load) or 1.0
@@ -172,7 +177,7 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients
     )
     dtype, rise = problem.penalty.dtype, _RISE * recipe.moves_per_search / n
     rule = _Priced(
-        schedule=cooling(1.0, 1.0, Pace(0, 0.0, 0.0, 1)),
+        schedule=as_schedule(1.0),
         fixed=problem.fixed_penalty,
         penalty=problem.penalty,
         max_feasible=on_device(problem.host.max_feasible, dtype),
@@ -183,4 +188,6 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> _Ingredients
     values, variables = (on_device(part, jnp.int32) for part in lists)
     neighborhood = AssignOrSwap(values=values, variables=variables)
     temperatures = recipe.hottest * price * load, recipe.coldest * price * load
-    return _Ingredients(neighborhood, rule, temperatures)
+    moves = recipe.moves_per_search
+    search = local_search(neighborhood, rule, moves_per_search=moves, choose="first")
+    return Ingredients(search, temperatures)

@@ -11,13 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends import random
-from jaxopt_search.driver.options import DEFAULT_SECONDS
 from jaxopt_search.driver.run import solve
-from jaxopt_search.engine.devices import find_devices, for_device, is_cpu
 from jaxopt_search.neighborhoods import Guided
 from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
 from jaxopt_search.results import Result
 from jaxopt_search.searches import TabuSearch, tabu_search
+from jaxopt_search.solvers.anneal import completed
 from jaxopt_search.successors import ConflictsOnly
 
 _NEVER = 2**30  # steps
@@ -66,16 +65,10 @@ def solve_coloring(
       >>> result.fun, result.x.max() + 1
       (0, np.int32(5))
     """
-    options = {"devices": "all"} | options
-    if max_seconds is options.get("max_steps") is None:
-        max_seconds = DEFAULT_SECONDS
-    if options.get("num_searches") is None:
-        devices = find_devices(options["devices"])
-        each = _ON_CPU if is_cpu(devices[0]) else for_device(_ON_GPU, devices[0])
-        options["num_searches"] = len(devices) * each
+    options = completed(options | {"max_seconds": max_seconds}, _ON_CPU, _ON_GPU)
     if colors is not None:
         problem = graph_coloring(graph, colors, fixed=fixed, num_vertices=num_vertices)
-        return solve(problem, _search(), key, target=0, max_seconds=max_seconds, **options)
+        return solve(problem, _search(), key, target=0, **options)
     for name, value in {"fixed": fixed, **{name: options.get(name) for name in _OF_ONE}}.items():
         if value is not None:
             raise ValueError(f"{name} is given without colors, expected how many there are")
@@ -89,7 +82,8 @@ def solve_coloring(
         sizes = jnp.full_like(whole.domain_sizes, number)
         problem = dataclasses.replace(whole, domain_sizes=sizes)
         before = 0.0 if found is None else time.perf_counter() - began
-        left = None if max_seconds is None else max(max_seconds - before, 0.0)
+        seconds = options["max_seconds"]
+        left = None if seconds is None else max(seconds - before, 0.0)
         own = jax.random.fold_in(random.typed_key(words), number)
         limits = {"target": 0, "max_seconds": left, "initial": coloring % number}
         result = solve(problem, _search(), own, **options | limits)

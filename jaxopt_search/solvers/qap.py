@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias
 
 import jax
 
-from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.options import resolve
@@ -16,7 +15,6 @@ from jaxopt_search.driver.run import Run, execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
 from jaxopt_search.problems.matrix_input import DType
@@ -31,17 +29,17 @@ from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
     chosen,
+    cooling_search,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
 from jaxopt_search.solvers.maximum import Opposite, opposite
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
-from jaxopt_search.types import Exchange
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
-_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8, check_every=1000)
+_QAP = Recipe(hottest=0.5, coldest=0.01, num_searches=2112, moves_per_search=8)
 _QAP_ON_CPU = Recipe(
     hottest=0.3,
     coldest=0.03,
@@ -77,10 +75,7 @@ def solve_qap(
     max_steps: int | None = None,
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
-    moves_per_search: int | None = None,
     initial: Any = None,
-    state: RunState | None = None,
-    exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
@@ -112,7 +107,6 @@ def solve_qap(
       dtype: as in `qap`: `"float32"` to give up exactness if integers are too large for int32.
       method: `"tabu"`, `"annealing"`, which cools over the run, or `"auto"`: the one that was
         measured to serve better, annealing from 300 facilities on a CPU and otherwise tabu search.
-      moves_per_search: priced per step of annealing. Tabu search always prices all swaps.
       initial: an assignment to start from, [n], or several, [B, n].
 
     The other arguments are those of `solve_tsp`.
@@ -133,7 +127,7 @@ def solve_qap(
     refuse_tracers(key, arrays, caller="solve_qap")
     if maximize and callable(callback):
         callback = Opposite(callback)
-    options = resolve(
+    resolved = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
         devices=devices,
@@ -144,16 +138,16 @@ def solve_qap(
         callback=callback,
         history_size=history_size,
     )
-    with options.team.same_call():
+    with resolved.team.same_call():
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
             flow, linear = negated(flow), None if linear is None else negated(linear)
             target = target if target is None or isinstance(target, str) else -target
-        devices, is_on_cpu = options.devices, is_cpu(options.devices[0])
+        devices, is_on_cpu = resolved.devices, is_cpu(resolved.devices[0])
         if is_several(flow):
             others = {"linear": linear, "partial_match": partial_match, "initial": initial}
-            others |= {"callback": callback, "state": state, "exchange": exchange}
-            refuse_for_several(target, method=None if method != "annealing" else method, **others)
+            other_method = method if method == "annealing" else None
+            refuse_for_several(target, method=other_method, callback=resolved.callback, **others)
             problems = as_qaps(flow, distance, dtype)
             if num_searches is None:
                 num_searches = _TABU_OF_SEVERAL_ON_CPU if is_on_cpu else _TABU_OF_SEVERAL
@@ -161,8 +155,8 @@ def solve_qap(
             n = max(each.capacity for each in problems)
             every, room = _recombine_every(n, is_on_cpu), _room_for(n, is_on_cpu)
             with memory_errors_explained(f"num_searches={num_searches}"):
-                stack = stack_of_assignments(problems, num_searches, room, every, options)
-            run = functools.partial(solve_stack, stack, key, options)
+                stack = stack_of_assignments(problems, num_searches, room, every, resolved)
+            run = functools.partial(solve_stack, stack, key, resolved)
         else:
             problem = as_qap(flow, distance, linear, partial_match, dtype)
             padded, n = problem, int(problem.n)
@@ -170,38 +164,33 @@ def solve_qap(
                 padded = problem.padded(_room_for(n, is_on_cpu))
             is_tabu = method == "tabu" or (method == "auto" and not (is_on_cpu and n >= _MANY))
             recipe = _QAP_ON_CPU if is_on_cpu else _QAP
-            if not runs_kernels(devices[0]):
-                recipe = recipe._replace(check_every=None)  # the default: steps are slower
             if is_tabu:
                 number = _TABU if padded.capacity <= 64 else _TABU // 2
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
-            recipe = chosen(recipe, num_searches, moves_per_search, devices)
-            if state is options.resume is None:
-                # Whatever happens, the result is as good as this one.
-                built = LateStarts(1, lambda: constructed_assignment(problem)[None])
-                initial = starts_with(problem, initial, built, recipe.num_searches)
-            given = {"initial": initial, "state": state, "target": target}
+            recipe = chosen(recipe, num_searches, devices)
+            # Whatever happens, the result is as good as this one.
+            built = LateStarts(1, lambda: constructed_assignment(problem)[None])
+            initial = starts_with(problem, initial, built, recipe.num_searches)
+            given = {"initial": initial, "target": target}
             if is_tabu:
                 # Searches that continue from children of their best.
-                rule = recombine(every=_recombine_every(n, is_on_cpu))
                 planned = Run(
-                    options,
+                    resolved,
                     padded,
                     tabu_search(SwapTable()),
                     key,
                     num_searches=recipe.num_searches,
-                    exchange=rule if exchange is None else exchange,
+                    exchange=recombine(every=_recombine_every(n, is_on_cpu)),
                     check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
                     **given,
                 )
             else:
                 unit = scales.swap_change(padded)
                 ingredients = Ingredients(
-                    SwapTable() if is_on_cpu else DeltaSwap(),
+                    cooling_search(recipe, SwapTable() if is_on_cpu else DeltaSwap()),
                     (recipe.hottest * unit, recipe.coldest * unit),
-                    exchange=exchange,
                 )
-                planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
+                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)
     return opposite(run()) if maximize else run()
 

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from jaxopt_search.driver.options import DEFAULT_SECONDS
 from jaxopt_search.driver.run import solve
-from jaxopt_search.engine.devices import find_devices, for_device, is_cpu
 from jaxopt_search.neighborhoods import Flip
 from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
 from jaxopt_search.results import Result
 from jaxopt_search.searches import simulated_bifurcation
-from jaxopt_search.solvers.anneal import anneal
+from jaxopt_search.solvers.anneal import anneal, completed
 from jaxopt_search.solvers.maximum import Opposite, opposite
 
 # Up to so many couplings of a variable, on average, bifurcation finds better sums than annealing.
@@ -44,17 +42,11 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
       ([1, 0, 1], -2)
     """
     problem = matrix if isinstance(matrix, QUBO) else qubo(matrix)
-    options = {"target": "optimum", "devices": "all"} | options
+    options = {"target": "optimum"} | options
     lists = problem.couplings.lists if isinstance(problem.couplings, Sparse) else None
     if lists is None or lists.neighbors.size > _MOST_COUPLINGS * problem.n:
         return anneal(problem, Flip(), key, **options)
-    if options.get("max_seconds") is options.get("max_steps") is None:
-        options["max_seconds"] = DEFAULT_SECONDS
-    if options.get("num_searches") is None:
-        devices = find_devices(options["devices"])
-        each = _ON_CPU if is_cpu(devices[0]) else for_device(_ON_GPU, devices[0])
-        options["num_searches"] = len(devices) * each
-    return solve(problem, simulated_bifurcation(), key, **options)
+    return solve(problem, simulated_bifurcation(), key, **completed(options, _ON_CPU, _ON_GPU))
 
 
 def solve_max_cut(

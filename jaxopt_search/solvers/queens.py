@@ -119,7 +119,6 @@ def solve_nqueens(
         checkpoint_every=checkpoint_every,
         resume=resume,
         show_progress=show_progress,
-        most_steps=MAX_INT32,
     )
     with memory.memory_errors_explained(f"n={n}"), options.team.same_call() as note:
         problem, num_solutions = nqueens(n), check_count("num_solutions", num_solutions)
@@ -544,7 +543,7 @@ class Repairs(Placements):
         self._device = options.team.own[0]
         # The limit is one of rounds of each placement; a failure ends the run where it is given.
         self._limit, self.timer.max_steps = self.timer.max_steps, None
-        self._max_rounds = _MAX_ROUNDS if self._limit is None else self._limit
+        self._max_rounds = _MAX_ROUNDS if self._limit is None else min(self._limit, MAX_INT32)
         self._number, self._has_failed = 0, False
         if options.resume is not None:
             key, notes = self.recall(options.resume, lambda notes: random.as_key(0))

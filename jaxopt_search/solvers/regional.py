@@ -34,16 +34,15 @@ from jaxopt_search.searches.acceptance import metropolis
 from jaxopt_search.searches.base import SolutionSearch
 from jaxopt_search.searches.schedules import Schedule, as_schedule
 from jaxopt_search.solvers.anneal import (
-    Pace,
+    Ingredients,
     Recipe,
     chosen,
-    cooling,
     plan_annealing,
     starts_with,
 )
-from jaxopt_search.types import Exchange, Info, Search, Stream
+from jaxopt_search.types import Info, Stream
 
-RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, check_every=1)
+RECIPE = Recipe(hottest=1.0, coldest=0.07, num_searches=1, resample_every=None)
 """Of `solve_tsp` for large instances, with temperatures as in `regional_search`."""
 _LOOKS = 100
 # Cities of a region: on a GPU the fewest, and the most that leave room for several in the shared
@@ -306,18 +305,6 @@ def _room(size: int) -> int:
     return -(-(size + 2 * math.isqrt(size) + _LEAST) // _WARP) * _WARP
 
 
-class _Regional(NamedTuple):
-    """Regional search at the pace of a run, as `anneal.Ingredients`."""
-
-    search: RegionalSearch
-    temperatures: tuple[float, float]
-    exchange: Exchange | None
-
-    def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
-        schedule = cooling(*self.temperatures, pace)
-        return dataclasses.replace(self.search, schedule=schedule), self.exchange
-
-
 def plan_regional(
     problem: TSP,
     options: RunOptions,
@@ -325,7 +312,6 @@ def plan_regional(
     *,
     num_searches: Any,
     initial: Any,
-    exchange: Exchange | None,
     **given: Any,
 ) -> Run:
     """Returns the run of `solve_tsp` for a large instance: regional search that cools.
@@ -335,7 +321,7 @@ def plan_regional(
       given: further arguments of `plan_annealing`.
     """
     device, num_devices = options.devices[0], len(options.devices)
-    recipe = chosen(RECIPE, num_searches, None)
+    recipe = chosen(RECIPE, num_searches)
     search = regional_search(
         problem,
         looks=_LOOKS,
@@ -343,9 +329,8 @@ def plan_regional(
         implementation=_fastest(device),
     )
     search = dataclasses.replace(search, is_spread=recipe.num_searches == 1)
-    if given.get("state") is options.resume is None:
-        num = recipe.num_searches
-        built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
-        initial = starts_with(problem, initial, built, num)
-    ingredients = _Regional(search, (recipe.hottest, recipe.coldest), exchange)
+    num = recipe.num_searches
+    built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
+    initial = starts_with(problem, initial, built, num)
+    ingredients = Ingredients(search, (recipe.hottest, recipe.coldest))
     return plan_annealing(problem, recipe, ingredients, options, key, initial=initial, **given)

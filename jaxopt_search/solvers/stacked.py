@@ -36,32 +36,19 @@ from jaxopt_search.problems import padding
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
 from jaxopt_search.problems.qap.problem import QAP
-from jaxopt_search.problems.tsp import build, candidates, paths, traced
+from jaxopt_search.problems.tsp import build, paths, traced
 from jaxopt_search.problems.tsp.curves import tours_through
 from jaxopt_search.problems.tsp.problem import TSP, Ends
 from jaxopt_search.results import StackedResult, Status
 from jaxopt_search.searches import TabuSearch, tabu_search
 from jaxopt_search.solvers import scales
-from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, pacer_of
+from jaxopt_search.solvers.anneal import Ingredients, Pace, Pacer, Recipe, cooling_search, pacer_of
 from jaxopt_search.types import Exchange, Problem, Search, Solution
 
 _AT_ONCE = 2**26  # numbers in memory
 _BLOCK_ON_CPU = 64  # instances
 _ANY_PACE = Pace(0, 0.0, 0.0, MAX_INT32)
 _TRIVIAL = 3  # cities, of which all tours have the same length
-
-
-class _Cities(NamedTuple):
-    """Cities as the devices get them.
-
-    Attributes:
-      points: [capacity, 2] float32; behind the cities stands the first one again. Or distances,
-        [capacity * capacity] float32, row by row of `num_cities`.
-      num_cities: [] int32.
-    """
-
-    points: Any
-    num_cities: Any
 
 
 class Tours(NamedTuple):
@@ -81,9 +68,14 @@ class Tours(NamedTuple):
         return self.capacity**2
 
     def begin(
-        self, key: random.Key, instance: _Cities
+        self, key: random.Key, instance: tuple[jax.Array, jax.Array]
     ) -> tuple[TSP, Ingredients, jax.Array | None]:
-        """Returns the problem, the ingredients of its searches, and starts, unless random."""
+        """Returns the problem, the ingredients of its searches, and starts, unless random.
+
+        Args:
+          instance: [capacity, 2] float32, behind the cities the first one again; or distances,
+            [capacity * capacity] float32, row by row of the cities. And how many there are.
+        """
         points, num_cities = instance
         is_matrix = points.ndim == 1
         problem = (traced.of_distances if is_matrix else traced.of_points)(points, num_cities)
@@ -91,7 +83,7 @@ class Tours(NamedTuple):
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
         near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         ingredients = Ingredients(
-            from_candidates(near, num_cities),
+            cooling_search(self.recipe, from_candidates(near, num_cities)),
             (hottest, self.recipe.coldest * scale),
             EdgeAssembly(candidates=near),
         )
@@ -99,7 +91,7 @@ class Tours(NamedTuple):
             return problem, ingredients, None
         return problem, ingredients, tours_through(points, key, self.num_searches, num_cities)
 
-    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[Search, Exchange]:
+    def at_pace(self, ingredients: Ingredients, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange, at a pace."""
         return ingredients.at_pace(self.recipe, pace)
 
@@ -139,7 +131,6 @@ class Stack(NamedTuple):
       own: maps the number of an instance and its solution on the device to the user's.
       in_full: maps costs on the device, [B], to the user's.
       costs: maps a solution of each instance to their exact costs.
-      picture: maps the number of an instance and the user's solution to what draws it on axes.
       pacer: sets the pace of all.
       moves_per_step: that one search of each instance price together; None for as many as the
         search says of each.
@@ -152,7 +143,6 @@ class Stack(NamedTuple):
     own: Callable[[int, np.ndarray], np.ndarray]
     in_full: Callable[[np.ndarray], np.ndarray]
     costs: Callable[[Sequence[np.ndarray]], list[int | float]]
-    picture: Callable[[int, np.ndarray], Callable[[Any], Any]]
     pacer: Pacer
     moves_per_step: int | None
     is_trivial: bool
@@ -339,7 +329,6 @@ class _Runs:
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
             env=environment(self._team.devices) | {"implementation": str(self.choice)},
-            picture=stack.picture,
         )
 
     def best(self) -> list[np.ndarray]:
@@ -418,43 +407,25 @@ def stack_of_tours(
 ) -> Stack:
     """Returns B instances, of each of which searches of its own find a short tour.
 
-    They are searched for tours of places: cities at the same place follow one another.
-
     Args:
       points: of each instance, [n, 2] float64, checked; Euclidean distances.
       start: the city that each tour begins at; None for any.
       recipe: of the annealing.
     """
     begin = Ends(paths.check_city("start", start, min(map(len, points))), is_path=False)
-    are_different, all_of = _of_each(_all_differ, points), functools.cache(np.arange)
-    first, place = zip(
-        *(
-            (all_of(len(each)),) * 2 if is_different else candidates.places(each)
-            for each, is_different in zip(points, are_different, strict=True)
-        ),
-        strict=True,
-    )
-    places = [each[rows] for each, rows in zip(points, first, strict=True)]
-    sizes = list(map(len, places))
+    sizes = list(map(len, points))
     most = max(sizes)
     if most <= _TRIVIAL:
         options.timer.max_steps = 0
     num_tours, room = len(points) * recipe.num_searches, padding.capacity_for(most)
     memory.check_tours(room, num_tours, recipe.num_searches, options.devices)
-
-    def through_cities(i: int, tour: np.ndarray) -> np.ndarray:
-        """Returns the tour of cities, [n] int32, that passes their places as `tour` does."""
-        order = np.argsort(tour[: sizes[i]])
-        return begin(np.argsort(order[place[i]], kind="stable").astype(np.int32))
-
     return Stack(
         kind=Tours(recipe, room),
-        instances=cities_of(places, room),
-        sizes=list(map(len, points)),
-        own=through_cities,
+        instances=cities_of(points, room),
+        sizes=sizes,
+        own=lambda i, tour: begin(tour[: sizes[i]]),
         in_full=lambda lengths: lengths.astype(np.float64),
-        costs=lambda tours: [length.item() for length in _of_each(_length, _placed(points, tours))],
-        picture=functools.partial(_tour_drawn, points),
+        costs=functools.partial(_lengths, points),
         pacer=pacer_of(recipe, most, options.timer),
         moves_per_step=None,
         is_trivial=most <= _TRIVIAL,
@@ -475,12 +446,11 @@ def stack_of_paths(
     each = [padding.with_room(problem.matrix, room**2) for problem in problems]
     return Stack(
         kind=Tours(recipe, room),
-        instances=_Cities(np.stack(each), np.array(sizes, np.int32)),
+        instances=(np.stack(each), np.array(sizes, np.int32)),
         sizes=list(map(len, points)),
         own=lambda i, tour: problems[i].host.own(tour[: sizes[i]]),
         in_full=functools.partial(_in_full, problems),
         costs=lambda found: list(map(paths.length, matrices, found)),
-        picture=functools.partial(_drawn, problems),
         pacer=pacer_of(recipe, max(sizes), options.timer),
         moves_per_step=None,
         is_trivial=max(sizes) <= _TRIVIAL,
@@ -499,19 +469,14 @@ def _of_each(fn: Callable[[np.ndarray], Any], arrays: Sequence[np.ndarray]) -> l
     return found
 
 
-def _all_differ(points: np.ndarray) -> np.ndarray:
-    """Returns whether all places of an instance differ, of coordinates [..., n, 2]."""
-    return np.asarray(np.diff(np.sort(points @ (1, 1j), axis=-1)).all(axis=-1))
+def _lengths(points: Sequence[np.ndarray], tours: Sequence[np.ndarray]) -> list[float]:
+    """Returns the lengths of closed tours."""
 
+    def length(placed: np.ndarray) -> np.ndarray:
+        return np.hypot(*np.moveaxis(placed - np.roll(placed, -1, axis=-2), -1, 0)).sum(axis=-1)
 
-def _placed(points: Sequence[np.ndarray], tours: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Returns the coordinates of each instance in the order of its tour."""
-    return [each[tour] for each, tour in zip(points, tours, strict=True)]
-
-
-def _length(placed: np.ndarray) -> np.ndarray:
-    """Returns the lengths of closed tours through coordinates [..., n, 2]."""
-    return np.hypot(*np.moveaxis(placed - np.roll(placed, -1, axis=-2), -1, 0)).sum(axis=-1)
+    placed = [each[tour] for each, tour in zip(points, tours, strict=True)]
+    return [one.item() for one in _of_each(length, placed)]
 
 
 def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
@@ -519,17 +484,7 @@ def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
     return np.array([problem.host.in_full(cost) for problem, cost in pairs])
 
 
-def _drawn(problems: Sequence[TSP | QAP], i: int, solution: np.ndarray) -> Any:
-    return problems[i].picture(solution)
-
-
-def _tour_drawn(points: list[np.ndarray], i: int, tour: np.ndarray) -> Callable[[Any], Any]:
-    from jaxopt_search.results import plotting
-
-    return functools.partial(plotting.plot_tour, points[i], tour, is_open=False)
-
-
-def cities_of(points: Sequence[np.ndarray], room: int) -> _Cities:
+def cities_of(points: Sequence[np.ndarray], room: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns places as the devices get them."""
 
     def place(own: np.ndarray) -> np.ndarray:
@@ -538,9 +493,7 @@ def cities_of(points: Sequence[np.ndarray], room: int) -> _Cities:
         behind = np.repeat(own[..., :1, :], room - own.shape[-2], axis=-2)
         return np.concatenate([own, behind], axis=-2)
 
-    places = _of_each(place, points)
-    sizes = np.array(list(map(len, points)), np.int32)
-    return _Cities(np.stack(places), sizes)
+    return np.stack(_of_each(place, points)), np.array(list(map(len, points)), np.int32)
 
 
 def stack_of_assignments(
@@ -564,7 +517,6 @@ def stack_of_assignments(
         own=lambda i, assignment: assignment[: sizes[i]],
         in_full=functools.partial(_in_full, problems),
         costs=lambda found: [one.host.cost(x) for one, x in zip(problems, found, strict=True)],
-        picture=functools.partial(_drawn, problems),
         pacer=Pacer(Pace(0, 1.0, 0.0, every)),
         moves_per_step=sum(math.comb(n, 2) for n in sizes),
         is_trivial=max(sizes) == 1,

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 
 from jaxopt_search.backends import random, runs_kernels
-from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
@@ -26,7 +25,6 @@ from jaxopt_search.engine.devices import (
     is_cpu,
     refuse_tracers,
 )
-from jaxopt_search.engine.state import RunState
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.matrix_input import DType, is_stack
@@ -44,13 +42,13 @@ from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
     chosen,
+    cooling_search,
     plan_annealing,
     refuse_for_several,
     starts_with,
 )
 from jaxopt_search.solvers.regional import plan_regional
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
-from jaxopt_search.types import Exchange
 
 _SYMMETRIC_TSP = Recipe(
     hottest=0.8,
@@ -59,13 +57,12 @@ _SYMMETRIC_TSP = Recipe(
     num_candidates=6,
     cooled=0.3,
     recombining=0.75,
-    check_every=1000,
     first_round=100,
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
 _SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
-    num_searches=128, cooled=0.5, check_every=None, starts="constructed", first_round=50
+    num_searches=128, cooled=0.5, starts="constructed", first_round=50
 )
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
@@ -78,7 +75,6 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
     num_candidates=16,
     cooled=0.3,
     recombining=0.5,
-    check_every=100,
 )
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
 # not differ enough to start from random tours.
@@ -92,14 +88,14 @@ _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=None)
-_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, check_every=None, starts="constructed")
+_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
 _MOST_ON_GPU, _MOST_ON_CPU = 40_000, 8_000
 _ASYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=2.0, coldest=0.04, num_searches=16, moves_per_search=12, num_candidates=8
 )
-_ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024, check_every=1000)
+_ASYMMETRIC_TSP = _ASYMMETRIC_TSP_ON_CPU._replace(num_searches=1024)
 
 
 def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
@@ -107,8 +103,7 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
     is_on_cpu = is_cpu(device)
     is_fused = is_on_cpu or runs_kernels(device)
     if not is_symmetric:
-        recipe = _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
-        return recipe if is_fused else recipe._replace(check_every=None)
+        return _ASYMMETRIC_TSP_ON_CPU if is_on_cpu else _ASYMMETRIC_TSP
     if is_on_cpu:
         recipe, least = _SYMMETRIC_TSP_ON_CPU, _LEAST_SEARCHES_ON_CPU
         most = min(n / _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU / n**2)
@@ -146,8 +141,6 @@ def solve_tsp(
     target: float | Literal["optimum"] | None = "optimum",
     num_searches: int | None = None,
     initial: Any = None,
-    state: RunState | None = None,
-    exchange: Exchange | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
     resume: str | os.PathLike | bool | None = None,
@@ -203,9 +196,6 @@ def solve_tsp(
         devices.
       initial: a tour to start from, [n], or several, [B, n]: the first searches do, and the others
         as without it; a single search starts only there. Not of several instances.
-      state: the `Result.state` of an earlier call on the same instance, to be continued at the
-        lowest temperature; as in `solve`. Likewise.
-      exchange: what searches learn from one another, in place of the above. Likewise.
       checkpoint, checkpoint_every, resume: as in `solve`, where a run by `max_steps` continues bit
         for bit if that is the same, and one by the clock at the pace that it had.
       callback: called with a `Report` after each chunk of steps; True ends the run. Not of several
@@ -227,7 +217,7 @@ def solve_tsp(
       8.828
     """
     refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
-    options = resolve(
+    resolved = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
         devices=devices,
@@ -239,55 +229,51 @@ def solve_tsp(
         history_size=history_size,
     )
     closed: TSP | None = None
-    with options.team.same_call():
-        device = options.devices[0]
+    with resolved.team.same_call():
+        device = resolved.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
-            others = {"forbidden": forbidden, "initial": initial, "callback": callback}
-            others |= {"state": state, "exchange": exchange}
+            others = {"forbidden": forbidden, "initial": initial, "callback": resolved.callback}
             other_metric = None if metric == "EUCLID" else metric
             refuse_for_several(target, metric=other_metric, dtype=dtype, **others)
             recipe = _STACKED_TSP_ON_CPU if is_cpu(device) else _STACKED_TSP
             points = stack_of_coords(data)
-            if num_searches is None and options.resume is not None:
-                num_searches = checkpoints.note_in(options.resume, "num_searches")
+            if num_searches is None and resolved.resume is not None:
+                num_searches = checkpoints.note_in(resolved.resume, "num_searches")
             elif num_searches is None:
-                num_searches = _searches_of_each(recipe, points, options)
-            recipe = chosen(recipe, num_searches, None)
+                num_searches = _searches_of_each(recipe, points, resolved)
+            recipe = chosen(recipe, num_searches)
             if recipe.num_searches == 1:  # there is nobody to recombine with
-                recipe = recipe._replace(cooled=1.0, resample_every=MAX_INT32)
+                recipe = recipe._replace(cooled=1.0, resample_every=None)
             with memory.memory_errors_explained(f"num_searches={recipe.num_searches}"):
                 if end is not None:
-                    stack = stack_of_paths(points, start, end, recipe, options)
+                    stack = stack_of_paths(points, start, end, recipe, resolved)
                 else:
-                    stack = stack_of_tours(points, start, recipe, options)
-            run = functools.partial(solve_stack, stack, key, options)
+                    stack = stack_of_tours(points, start, recipe, resolved)
+            run = functools.partial(solve_stack, stack, key, resolved)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
             if start is not None or end is not None:
                 closed = problem if end is not None else None
                 problem = paths.with_ends(problem, start, end)
-            given = {"state": state, "target": target}
             if is_large(problem, device):
-                given |= {"num_searches": num_searches, "initial": initial, "exchange": exchange}
-                planned = plan_regional(problem, options, key, **given)
+                given = {"num_searches": num_searches, "initial": initial, "target": target}
+                planned = plan_regional(problem, resolved, key, **given)
             else:
                 # All that is compiled depends on the capacity only: instances of many sizes share
                 # it.
                 padded = problem if problem.num_entries is not None else problem.padded()
                 recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
-                recipe = chosen(recipe, num_searches, None, options.devices)
+                recipe = chosen(recipe, num_searches, resolved.devices)
                 num = recipe.num_searches
                 memory.check_tours(int(problem.n), num, num, [device])
                 near = None
                 if problem.is_symmetric:
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
                 ingredients = _ingredients(problem, padded, recipe, near)
-                ingredients = ingredients._replace(exchange=exchange)
-                if state is options.resume is None:
-                    tours = _tours(problem, recipe, key, near, options.timer)
-                    initial = starts_with(problem, initial, tours, num)
-                given |= {"initial": initial}
-                planned = plan_annealing(padded, recipe, ingredients, options, key, **given)
+                tours = _tours(problem, recipe, key, near, resolved.timer)
+                initial = starts_with(problem, initial, tours, num)
+                given = {"initial": initial, "target": target}
+                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
             run = functools.partial(execute, planned)
     result: Any = run()
     return result if closed is None else paths.counted(result, closed)
@@ -305,17 +291,17 @@ def _searches_of_each(recipe: Recipe, points: list[np.ndarray], options: RunOpti
 
 
 def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | None) -> Ingredients:
-    """Returns the moves for a padded instance, its temperatures, and its crossover."""
+    """Returns the search of a padded instance, its temperatures, and its crossover."""
     if near is None:
         near, extra = assignment.likeliest(problem, recipe.num_candidates)
         scale = extra.mean(where=np.isfinite(extra)) or scales.near_distance(problem)
-        neighborhood = three_opt_on_lists(padded, near, recipe.num_candidates)
-        return Ingredients(neighborhood, (recipe.hottest * scale, recipe.coldest * scale))
+        search = cooling_search(recipe, three_opt_on_lists(padded, near, recipe.num_candidates))
+        return Ingredients(search, (recipe.hottest * scale, recipe.coldest * scale))
     away = scales.near_distance(problem)
     coldest = recipe.coldest * away
-    neighborhood = on_lists(padded, near, recipe.num_candidates)
+    search = cooling_search(recipe, on_lists(padded, near, recipe.num_candidates))
     hottest = recipe.hottest * (scales.tree_edge(problem) or away)
-    return Ingredients(neighborhood, (hottest, coldest), edge_assembly(padded))
+    return Ingredients(search, (hottest, coldest), edge_assembly(padded))
 
 
 def _tours(

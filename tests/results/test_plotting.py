@@ -1,6 +1,5 @@
 """What is drawn is the tour and the history, on the axes given."""
 
-import functools
 import itertools
 import sys
 
@@ -12,7 +11,6 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.driver.results import Report
 from jaxopt_search.results import Record, plotting
-from jaxopt_search.solvers import stacked
 
 pytest.importorskip("matplotlib")
 
@@ -199,18 +197,10 @@ def test_a_result_is_animated_from_its_reports(tmp_path):
             made.result(problem=js.tsp(np.ones((4, 4)))).animate(shown)
 
 
-def test_several_instances_draw_three_solutions_and_their_course():
-    """As many as there are axes for; a result from a file has no pictures."""
-    points = np.random.default_rng(0).random((4, 3, 2))
-    picture = functools.partial(stacked._tour_drawn, points)
-    tours = list(np.array([[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 2, 1]]))
-    result = made.stacked(x=tours, fun=np.arange(4), picture=picture)
-    axes = [plotting.detached_axes() for _ in range(4)]
-    assert list(result.plot(axes)) == axes
-    for ax, xy, tour in zip(axes[:3], points, result.x, strict=False):
-        np.testing.assert_array_equal(ax.lines[0].get_xydata(), xy[[*tour, tour[0]]])
-    assert axes[3].lines[0].get_ydata()[-1] == 100
-    assert list(result._replace(picture=None).plot(axes)) == axes[:1]
+def test_several_instances_draw_the_course_of_their_mean():
+    ax = plotting.detached_axes()
+    assert list(made.stacked().plot(ax)) == [ax]
+    assert ax.lines[0].get_ydata()[-1] == 100 and "mean" in ax.get_ylabel()
 
 
 def test_queens_draw_their_first_placement():

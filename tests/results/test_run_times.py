@@ -80,7 +80,6 @@ def test_predictions():
         (lambda: run_times.fit([1.0, 0.0]), "times hold 0.0, expected numbers from 1e-100 to"),
         (lambda: run_times.fit([1.0, 2.0], "weibull"), "family is 'weibull'"),
         (lambda: run_times.fit([1.0, 2.0]).runs_for(1.0, 1.0), "share is 1.0"),
-        (lambda: run_times.fit([1.0, 2.0]).share_done("x"), "time is 'x', expected numbers"),
         (lambda: run_times.mean_of_first([1.0], 0), "runs is 0"),
         (lambda: run_times.shares_done(3, 2), "total is 2"),
     ],
