@@ -29,7 +29,6 @@ nb_mime_priority_overrides = [("html", "image/gif", 1)]
 napoleon_custom_sections = [("Attributes", "params_style")]  # as arguments are listed
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
 
 html_theme = "sphinx_book_theme"

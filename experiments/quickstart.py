@@ -57,6 +57,7 @@ def draw(found: dict[TSPInstance, js.Result], ax: Any) -> None:
     )
     ax.set_title("How far above the optimum")
     ax.set_xscale("symlog", linthresh=100)  # some are there at once
+    ax.set_xlim(left=0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,7 +19,7 @@ CODE = {
             "max_steps=5000)": "max_steps=50)",
         },
     ),
-    "docs/your_data.md": (4, {}),
+    "docs/your_data.md": (5, {}),
     "docs/assigning.md": (3, {}),
     "docs/concepts.md": (
         1,

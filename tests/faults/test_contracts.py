@@ -69,8 +69,8 @@ def both(problem, search=SEARCH):
     ids=_label,
 )
 def test_no_problem(problem, text):
-    """What is no problem is named, in `solve` and in `run`."""
-    for call in both(problem):
+    """What is no problem is named, in `solve`, in `run` and in `anneal`."""
+    for call in (*both(problem), functools.partial(js.anneal, problem, js.Swap(), max_steps=9)):
         with refuses(TypeError, text):
             call()
 

@@ -52,7 +52,9 @@ def entries_of(
     else:
         shape = tuple(given.shape) if is_sparse else array.shape
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-            raise ValueError(f"{name} has shape {shape}, expected (n, n) with n >= 1")
+            raise ValueError(
+                f"{name} has shape {shape}, expected (n, n) with n >= 1; pairs are {entries_name}="
+            )
         n = shape[0]
     refuse_first(array, ~np.isfinite(array), name)
     if entries is None:

@@ -75,7 +75,9 @@ def as_tsp(
         matrix_input.refuse_options(f"a {type(data).__name__}", **given)
         return data if isinstance(data, TSP) else tsp_from_instance(data)
     if isinstance(data, str):
-        raise TypeError(f"data is {data!r}, expected an instance, such as datasets.load finds")
+        raise TypeError(
+            f"data is {data!r}, expected what is in a file: an array, or what datasets.load finds"
+        )
     if hasattr(data, "select_dtypes"):
         data = plain_array(data, "data")
     is_matrix = dtype is not None or forbidden is not None
