@@ -235,15 +235,15 @@ def _advance(
             state = lax.cond(is_due, meet, lambda state: state, state)
         each = zip(due, state.since, strict=True)
         since = [count if is_due is None else jnp.where(is_due, 0, count) for is_due, count in each]
-        return state._replace(since=Since(*since)), left - length
+        return loops.varying((state._replace(since=Since(*since)), left - length))
 
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
         state = _test_at_the_start(search, rules.target, axis_name, state)
-        state, _ = loops.while_loop(
+        state, _ = lax.while_loop(
             lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
             to_next_event,
-            (state._replace(info=no_info(len(state.index))), num_steps),
+            loops.varying((state._replace(info=no_info(len(state.index))), num_steps)),
         )
         # The searches themselves stay as they are: a run may be cut anywhere.
         costs = _true_costs(problem, search, state)

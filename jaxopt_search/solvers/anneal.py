@@ -20,10 +20,10 @@ import numpy as np
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.chunks import is_true
+from jaxopt_search.driver.chunks import drive, is_true
 from jaxopt_search.driver.options import RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import Run, Steer, execute
+from jaxopt_search.driver.run import Run, Steer
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import (
     Devices,
@@ -122,7 +122,7 @@ _CHECK_KERNELS_EVERY = 1000
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
-@host_driver
+@host_driver()
 def anneal(
     problem: Problem,
     neighborhood: Any,
@@ -202,7 +202,7 @@ def anneal(
         ingredients = Ingredients(hood, temperatures, exchange=exchange)
         given = {"initial": initial, "state": state, "target": target}
         run = plan_annealing(problem, recipe, ingredients, options, key, **given)
-    return execute(run)
+    return drive(run)
 
 
 def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:
