@@ -120,12 +120,6 @@ def describe(devices: Sequence[jax.Device]) -> str:
     return f"{len(devices)} x {devices[0].device_kind}"
 
 
-def words_of(device: jax.Device) -> tuple[Any, ...]:
-    """Returns the properties of a device that programs depend on."""
-    kind = device.platform, device.device_kind, device.client.platform_version
-    return device.id, *kind, jax.device_count()
-
-
 def device_of(array: jax.Array) -> jax.Device:
     """Returns a device that holds `array`; one of JAX's default platform while it is traced."""
     return jax.local_devices()[0] if isinstance(array, Tracer) else next(iter(array.devices()))

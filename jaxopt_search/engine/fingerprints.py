@@ -24,7 +24,7 @@ from jax.core import Tracer
 from jaxlib import version
 
 import jaxopt_search
-from jaxopt_search.engine.devices import describe, devices_of, platform_of, words_of
+from jaxopt_search.engine.devices import describe, devices_of, platform_of
 from jaxopt_search.pytrees import IgnoredByJit
 
 _DIGITS = 16
@@ -196,7 +196,9 @@ def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
         return None
     if len(devices := devices_of(leaves)) != 1:
         return None
-    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), words_of(devices[0])
+    (one,) = devices
+    where = one.id, one.platform, one.device_kind, one.client.platform_version, jax.device_count()
+    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
     return of_parts(program, structure, tuple(map(kind_of, leaves)))
 
 

@@ -163,7 +163,8 @@ def advance(
     )
 
 
-def _advance(
+@functools.partial(jit, static_argnames=("implementation", "axis_name", "exchanges"))
+def advance_by(
     problem: Problem,
     search: Search,
     state: RunState,
@@ -174,7 +175,7 @@ def _advance(
     axis_name: str | None = None,
     exchanges: bool = True,
 ) -> RunState:
-    """Returns the state after `num_steps` more steps, [] int32, or fewer if the run ends before.
+    """Like `advance`, by an implementation that was chosen before and by rules already made.
 
     Args:
       implementation: one of `backends.Implementation`, not `"auto"`.
@@ -250,10 +251,6 @@ def _advance(
         return with_best(problem, state, devices.minimum(costs.min(), axis_name))
 
 
-advance_by = jit(_advance, static_argnames=("implementation", "axis_name", "exchanges"))
-"""Like `advance`, by an implementation that was chosen before and by rules already made."""
-
-
 def _test_at_the_start(
     search: Search, target: jax.Array, axis_name: str | None, state: RunState
 ) -> RunState:
@@ -324,8 +321,7 @@ def exchange_now(
     """
     key = memory.computed_once(random.exchange_key(state.key, state.step.high))
     stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    own = state.searches, state.ancestor, state.index
-    searches, ancestor = apply(rule, stream, problem, search, *own, axis_name)
+    searches, ancestor = apply(rule, stream, problem, search, state, axis_name)
     return state._replace(searches=searches, ancestor=ancestor)
 
 
@@ -353,20 +349,17 @@ def apply(
     stream: Stream,
     problem: Any,
     search: Any,
-    searches: Any,
-    ancestor: jax.Array,
-    index: jax.Array,
+    state: RunState,
     axis_name: str | None,
 ) -> tuple[Any, jax.Array]:
     """Returns this device's searches and their ancestors after an exchange among all searches.
 
     Args:
       stream: of the exchange, the same on every device.
-      searches: search states with a leading axis [S], S per device.
-      ancestor: [S] int32, as in `RunState`.
-      index: [S] int32 global index of each search, -1 for padding.
+      state: with S searches per device.
       axis_name: the device axis, or None.
     """
+    searches, ancestor, index = state.searches, state.ancestor, state.index
 
     def own_part(of_all: jax.Array, size: int) -> jax.Array:
         return lax.dynamic_slice_in_dim(of_all, devices.device_index(axis_name) * size, size)

@@ -289,7 +289,7 @@ def test_later_calls_compile_nothing(solver, instance_of, compiled, tmp_path):
     """Of other sizes of the class, with other seeds and limits; and no checkpoint is written."""
     options = {"devices": 1, "num_searches": 5}
     assert js.warm_up(solver, 15, **options) > 0
-    assert "jit(_advance)" in compiled
+    assert "jit(advance_by)" in compiled
     compiled.clear()
     for n, limits in ((13, {"max_steps": 200}), (11, {"max_seconds": 0.02})):
         result = solver(*instance_of(n), key=n, **limits, **options)
