@@ -45,7 +45,7 @@ _MULTIPROCESSORS = 132  # of an NVIDIA H100
 
 
 def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
-    """Returns the devices a user means.
+    """Returns the devices a user means, in order of their processes.
 
     Args:
       devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
@@ -53,7 +53,8 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
         those of all processes count as all.
 
     Raises:
-      ValueError: if there are no such devices, with the list of those there are.
+      ValueError: if there are no such devices, with the list of those there are; or if they are of
+        several processes, but not as many of each.
       RuntimeError: if JAX cannot work here; see `interrupts.refuse_orphans`.
     """
     refuse_orphans()
@@ -80,7 +81,16 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
         if isinstance(devices, str):
             raise ValueError(f"devices is {devices!r}, of which JAX sees none; it sees {names}")
         raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
-    return in_order(found)
+    counts = Counter(device.process_index for device in found)
+    if set(counts) == {jax.process_index()}:
+        return tuple(found)
+    if len(counts) < jax.process_count() or len(set(counts.values())) > 1:
+        each = ", ".join(f"{count} of process {one}" for one, count in sorted(counts.items()))
+        raise ValueError(
+            f"devices are {each}, expected those of this process alone or as many of each of the"
+            f" {jax.process_count()} processes"
+        )
+    return tuple(sorted(found, key=lambda device: device.process_index))
 
 
 def default_device() -> jax.Device:
@@ -404,21 +414,3 @@ def are_alone() -> bool:
 
 ALONE = Team(())
 """One process, where no devices are known."""
-
-
-def in_order(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
-    """Returns devices in order of their processes.
-
-    Raises:
-      ValueError: if they are of several processes, but not as many of each.
-    """
-    counts = Counter(device.process_index for device in devices)
-    if set(counts) == {jax.process_index()}:
-        return tuple(devices)
-    if len(counts) < jax.process_count() or len(set(counts.values())) > 1:
-        found = ", ".join(f"{count} of process {one}" for one, count in sorted(counts.items()))
-        raise ValueError(
-            f"devices are {found}, expected those of this process alone or as many of each of the"
-            f" {jax.process_count()} processes"
-        )
-    return tuple(sorted(devices, key=lambda device: device.process_index))
