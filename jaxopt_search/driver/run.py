@@ -368,7 +368,7 @@ class Run:
             note(self.identity(), self.num_searches, self.choice.implementation)
             note(self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps)
             if self.state is None:
-                note(fingerprint(self.key, self.starts and self.starts.built()))
+                note(fingerprint(self.key, self.starts and self.starts.build()))
             else:
                 note(fingerprint(self.state), self._saved is None)
 
@@ -491,9 +491,9 @@ class Run:
         rules = self._rules(shape.device_best.dtype)
         start = None
         if self.key is not None:
-            start = self.key, self.starts and starts.shapes(self.starts, self.num_searches)
+            start = self.key, self.starts and self.starts.shapes
         programs = split.programs(*own, shape, rules, self.choice.implementation, start)
-        compile_all(programs.values(), self.starts and self.starts.built)
+        compile_all(programs.values(), self.starts and self.starts.build)
         parts = self.problem, self.search, self.exchange
         try:
             needed = memory.estimate(parts, shape, split.devices, programs)

@@ -171,7 +171,7 @@ mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_r
 
 @contextlib.contextmanager
 def host_driver() -> Generator[None]:
-    """Has a driver leave its caller's mesh and transfer guard: it places its arrays itself."""
+    """As a decorator, has a driver leave its caller's mesh and guard: it places its arrays."""
     if is_traced(()):  # a traced function has its caller's; drivers refuse to be called there
         yield
         return

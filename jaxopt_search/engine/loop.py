@@ -403,28 +403,20 @@ def apply(
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
         return choose(adopts, (adopted, ancestors), (searches, ancestor))
     # Then the first one continues from the best of all, and the others restart.
-    is_first, own_words = index == 0, words()
+    is_first, keys = index == 0, random.typed_key(words())
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
     given = choose(restarts & is_first, best, given)
     starts = restarts & ~is_first
 
     def draw(given: Any) -> Any:
-        return choose(starts, jax.vmap(problem.init)(random.typed_key(own_words)), given)
+        return choose(starts, jax.vmap(problem.init)(keys), given)
 
     given = lax.cond(restarts, draw, lambda given: given, given)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
-    new = adopt_or_start(search, problem, searches, given, starts, own_words)
-    return choose(adopts | restarts, (new, jnp.maximum(ancestors, 0)), (searches, ancestor))
-
-
-def adopt_or_start(
-    search: Search, problem: Any, searches: Any, given: Any, starts: jax.Array, words: Any
-) -> Any:
-    """Returns the states of searches that start at solutions where they should, or adopt them."""
-    keys = random.typed_key(words)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    return choose(starts, started, adopted)
+    new = choose(starts, started, adopted)
+    return choose(adopts | restarts, (new, jnp.maximum(ancestors, 0)), (searches, ancestor))
 
 
 def choose(where: jax.Array, tree: Any, other: Any) -> Any:

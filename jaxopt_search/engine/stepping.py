@@ -96,13 +96,11 @@ def run(
 
     if implementation == "xla":
 
-        def step_one(i: jax.Array, control: Any, key: random.Key, running: Running) -> Running:
-            return _one_step(fixed, _stream(fixed, key, i), i, control, running)
-
-        step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
-
         def step(i: jax.Array, running: Running) -> Running:
-            return step_all(i, control_of(i), keys, running)
+            control = control_of(i)
+            return jax.vmap(
+                lambda key, running: _one_step(fixed, _stream(fixed, key, i), i, control, running)
+            )(keys, running)
 
         return lax.fori_loop(0, num_steps, step, running)
     # Computed for all searches together and outside of kernels, whose exponential may differ from
