@@ -167,6 +167,7 @@ def _one_step(fixed: Fixed, stream: Any, i: jax.Array, control: Any, running: Ru
     problem, search, start, target = fixed
     state, info = search.step(stream, control, problem, running.search)
     hit = note_hit(search, target, state, running.hit, counts.add(start, i + 1))
+    # The loops of `lax` around it carry the state: constants in it must vary over a mesh, too.
     return Running(loops.varying(state), hit, jax.tree.map(jnp.add, running.info, info))
 
 
