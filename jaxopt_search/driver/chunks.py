@@ -29,12 +29,20 @@ _BAR, _COUNTER = "{percentage:3.0f}%|{bar}| {remaining} left  {desc}", "{desc}"
 class Chunked(Protocol):
     """A run as `drive` sees it."""
 
+    options: RunOptions
+    """Their timer starts to count seconds of search after the first chunk."""
+    what: str
+    """What asks for memory, in errors: `"num_searches=8"`."""
     step: int
     """Steps of each search at the last look."""
 
     @property
     def observers(self) -> Sequence[Callable[[Any], Any]]:
         """Who is called with each report; True ends the run."""
+        ...
+
+    def begin(self) -> None:
+        """Makes it ready for its first chunk."""
         ...
 
     def advance(self, num_steps: int) -> None:
@@ -74,7 +82,7 @@ class Chunked(Protocol):
         ...
 
 
-def drive(options: RunOptions, what: str, begin: Callable[[], Chunked]) -> Any:
+def drive(run: Chunked) -> Any:
     """Makes chunks of a run until it ends, keeps it, however it ends, and returns its result.
 
     While the first chunk compiles, Ctrl-C is held back. It ends the run after that chunk; before,
@@ -85,24 +93,22 @@ def drive(options: RunOptions, what: str, begin: Callable[[], Chunked]) -> Any:
     After a run that Ctrl-C has ended, another Ctrl-C ends the writing of the last checkpoint. After
     other runs, it takes two.
 
-    Args:
-      options: whose timer starts to count seconds of search after the first chunk.
-      what: asks for memory, in errors: `"num_searches=8"`.
-      begin: returns the run, ready for its first chunk.
-
     Raises:
+      ValueError: if another process is to make another run.
       RuntimeError: if another process has failed.
     """
+    options = run.options
     timer, team, keeper = options.timer, options.team, options.keeper
-    timer.share(team)
+    timer.team = team
+    timer.tick()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(memory_errors_explained(what))
+        stack.enter_context(memory_errors_explained(run.what))
         if keeper is not None:
             stack.enter_context(sigterm_as_ctrl_c())
         is_interrupted = stack.enter_context(noted()) if team.is_shared else bool
         stack.enter_context(team.losses_explained())
         show = stack.enter_context(shown(options.show_progress, timer))
-        run = begin()
+        run.begin()
         observers = run.observers if show is None else [*run.observers, show]
         if keeper is not None:
             run.identity()  # what has none is refused before a search

@@ -49,13 +49,8 @@ class Timer:
         """Takes note that all is compiled."""
         self.compile_seconds = self.elapsed
 
-    def share(self, team: Team) -> None:
-        """Has the lead's clock count in all processes, as it stands at the last `tick`."""
-        self.team = team
-        self.tick()
-
     def tick(self) -> None:
-        """Asks the lead for its time."""
+        """Asks the lead for its time: where processes share a run, only its clock counts."""
         if self.team.is_shared:
             self._told = self.team.told(time.perf_counter() - self._called)
 

@@ -51,7 +51,7 @@ _OPTIMUM = "optimum"
 _ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
 
 
-@host_driver
+@host_driver()
 def solve(
     problem: Problem,
     search: Search,
@@ -168,20 +168,7 @@ def solve(
             chunk_steps=chunk_steps,
             implementation=implementation,
         )
-    return execute(run)
-
-
-def execute(run: "Run") -> Result:
-    """Returns the result of a run, made in all processes that share it.
-
-    Raises:
-      ValueError: if another process is to make another run.
-    """
-    options = run.options
-    if options.team.is_shared:
-        with options.team.same_call() as note:
-            note(run.words())
-    return chunks.drive(options, f"num_searches={run.num_searches}", run.begin)
+    return chunks.drive(run)
 
 
 class Steer(NamedTuple):
@@ -362,6 +349,7 @@ class Run:
             if initial is not None:
                 self.starts = starts.check_starts(problem, shape, num_searches, initial)
         self.num_searches: int = num_searches
+        self.what = f"num_searches={num_searches}"
         self.state: Any = state
         self.goal: int | float | None = goal
         self.target: Any = None if goal is None else target
@@ -374,17 +362,19 @@ class Run:
         self._made = 0  # steps of it
         self._ask_after: int | None = None
 
-    def words(self) -> tuple[Any, ...]:
-        """Returns words that tell this run from others, before it begins, for `repr`."""
-        if self.state is None:
-            start = fingerprint(self.key, self.starts and self.starts.built())
-        else:
-            start = fingerprint(self.state), self._saved is None
-        ends = self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps
-        return self.identity(), self.num_searches, start, ends, self.choice.implementation
+    def _check_with_others(self) -> None:
+        """Refuses a run that differs from those of other processes."""
+        with self.options.team.same_call() as note:
+            note(self.identity(), self.num_searches, self.choice.implementation)
+            note(self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps)
+            if self.state is None:
+                note(fingerprint(self.key, self.starts and self.starts.build()))
+            else:
+                note(fingerprint(self.state), self._saved is None)
 
-    def begin(self) -> "Run":
-        """Returns the run, ready for its first chunk."""
+    def begin(self) -> None:
+        if self.options.team.is_shared:
+            self._check_with_others()
         # A state of a user's is checked before anything is compiled for it; one in a checkpoint
         # comes to the device once there is room.
         is_given = self.state is not None and self._saved is None
@@ -397,7 +387,6 @@ class Run:
             self._recall(self._saved)
         if self.options.keeper is not None:
             self.callback_notes()  # before a search is lost because of them
-        return self
 
     def _first_state(self) -> RunState:
         """Returns the state before the first step."""
@@ -502,9 +491,9 @@ class Run:
         rules = self._rules(shape.device_best.dtype)
         start = None
         if self.key is not None:
-            start = self.key, self.starts and starts.shapes(self.starts, self.num_searches)
+            start = self.key, self.starts and self.starts.shapes
         programs = split.programs(*own, shape, rules, self.choice.implementation, start)
-        compile_all(programs.values(), self.starts and self.starts.built)
+        compile_all(programs.values(), self.starts and self.starts.build)
         parts = self.problem, self.search, self.exchange
         try:
             needed = memory.estimate(parts, shape, split.devices, programs)

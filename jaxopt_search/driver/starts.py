@@ -42,19 +42,14 @@ class Starts(NamedTuple):
     """Checked start solutions.
 
     Attributes:
-      solutions: one for each search, with a leading axis, or one for all; or some for the first
-        searches. Of some that are still to be built, their shapes.
-      is_one: whether it is one for all.
-      build: returns those that are still to be built; else None.
+      shapes: of the solutions of `for_all`.
+      is_one: whether there is one for all.
+      build: returns them, with a leading axis unless it is one; they are built once.
     """
 
-    solutions: Any
+    shapes: Any
     is_one: bool
-    build: Callable[[], Any] | None = None
-
-    def built(self) -> Any:
-        """Returns the start solutions, all there."""
-        return self.solutions if self.build is None else self.build()
+    build: Callable[[], Any]
 
 
 def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) -> Starts:
@@ -72,14 +67,20 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
         number, build = min(initial.number, num_searches), initial.build
         blank = jax.ShapeDtypeStruct((number, *shape.shape), shape.dtype)
         # Processes that share a run compare what is built before they use it.
-        later = functools.cache(lambda: _checked_rows(check, build()[:number]).solutions)
+        later = functools.cache(lambda: _checked_rows(check, build()[:number])[0])
         return Starts(blank, False, later)
-    starts = _checked_arrays(shape, initial) if check is None else _checked_rows(check, initial)
-    if not starts.is_one:
-        found = len(jax.tree.leaves(starts.solutions)[0])
-        if found != num_searches:
-            raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
-    return starts
+    if check is None:
+        solutions, is_one = _checked_arrays(shape, initial)
+    else:
+        solutions, is_one = _checked_rows(check, initial)
+    found = num_searches if is_one else len(jax.tree.leaves(solutions)[0])
+    if found != num_searches:
+        raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
+    shapes = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((found, *leaf.shape[0 if is_one else 1 :]), leaf.dtype),
+        solutions,
+    )
+    return Starts(shapes, is_one, lambda: solutions)
 
 
 def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
@@ -91,15 +92,16 @@ def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
     return None
 
 
-def _checked_rows(check: Callable[[Any, str], np.ndarray], initial: Any) -> Starts:
+def _checked_rows(check: Callable[[Any, str], np.ndarray], initial: Any) -> tuple[np.ndarray, bool]:
+    """Returns start solutions, each by its check, and whether it is one for all."""
     initial = plain_array(initial, "initial")
     if initial.ndim <= 1:
-        return Starts(check(initial, "initial"), True)
-    return Starts(np.array([check(row, f"initial[{i}]") for i, row in enumerate(initial)]), False)
+        return check(initial, "initial"), True
+    return np.array([check(row, f"initial[{i}]") for i, row in enumerate(initial)]), False
 
 
-def _checked_arrays(shape: Any, initial: Any) -> Starts:
-    """Returns start solutions of a problem that has no check of its own, with its dtypes."""
+def _checked_arrays(shape: Any, initial: Any) -> tuple[Any, bool]:
+    """Likewise, of a problem that has no check of its own, with its dtypes."""
     blanks, structure = jax.tree.flatten(shape)
     if jax.tree_util.all_leaves([shape]):
         initial = plain_array(initial, "initial")
@@ -121,15 +123,7 @@ def _checked_arrays(shape: Any, initial: Any) -> Starts:
         checked.append(array.astype(dtype))
         if dtype.kind in "iu" and (lost := array[checked[-1] != array]).size:
             raise ValueError(f"initial holds {lost[0]}, expected what {dtype} can hold")
-    return Starts(jax.tree.unflatten(structure, checked), is_one)
-
-
-def shapes(starts: Starts, num_searches: int) -> Any:
-    """Returns the shapes of the solutions of `for_all`."""
-    lead = (num_searches,) if starts.is_one else ()
-    return jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(lead + leaf.shape, leaf.dtype), starts.solutions
-    )
+    return jax.tree.unflatten(structure, checked), is_one
 
 
 def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int) -> Solution:
@@ -137,7 +131,7 @@ def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int
 
     Of one for all, the first search gets just that, and the others solutions close by.
     """
-    solutions = jax.tree.map(jax.device_put, starts.built())
+    solutions = jax.tree.map(jax.device_put, starts.build())
     if not starts.is_one:
         return solutions
 

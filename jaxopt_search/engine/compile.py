@@ -13,6 +13,7 @@ whose code may change, are left to JAX.
 import concurrent.futures
 import contextlib
 import contextvars
+import dataclasses
 import functools
 import os
 import pathlib
@@ -20,7 +21,7 @@ import pickle
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import jax
 
@@ -123,7 +124,8 @@ def _is_told_how_to_compile(platform: str) -> bool:
     return is_flag or is_told_by_jax
 
 
-class Program(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Program:
     """One of the programs of a run: a call that is not made.
 
     Attributes:
@@ -138,12 +140,11 @@ class Program(NamedTuple):
 
     def ready(self) -> Callable[..., Any]:
         """Returns the function to call with such arguments, less the static ones."""
-        jitted = self.fn.on_platform_of(self.arguments)
         if self.fn.in_turn:
-            return functools.partial(_call_in_turn, jitted)
-        if (name := self.name_of(jitted)) is not None:
+            return functools.partial(_call_in_turn, self.jitted)
+        if (name := self.name) is not None:
             return _loaded.get(name) or compile(self)
-        return functools.partial(jitted, **self.static) if self.static else jitted
+        return functools.partial(self.jitted, **self.static) if self.static else self.jitted
 
     def temporaries(self) -> int:
         """Returns the bytes that the program needs on each device besides arguments and results.
@@ -155,27 +156,26 @@ class Program(NamedTuple):
             self.fn.temporaries[self.call] = 0 if found is None else int(found.temp_size_in_bytes)
         return self.fn.temporaries[self.call]
 
-    def name_of(self, jitted: Any) -> str | None:
-        """Returns the name of its file, compiled as `jitted`; None where it is not kept in one."""
-        if program_folder is None or not self.fn.in_folder:
-            return None
-        name = fingerprints.of_call(jitted, self.arguments, self.static)
-        return None if name is None else f"{name}.program"
+    @functools.cached_property
+    def jitted(self) -> Any:
+        """The function of `jax.jit` or `jax.pmap` that is called."""
+        return self.fn.on_platform_of(self.arguments)
 
     @property
+    def name(self) -> str | None:
+        """The name of its file; None where it is not kept in one."""
+        if program_folder is None or not self.fn.in_folder:
+            return None
+        name = fingerprints.of_call(self.jitted, self.arguments, self.static)
+        return None if name is None else f"{name}.program"
+
+    @functools.cached_property
     def call(self) -> tuple[Any, ...]:
         """What tells it from other programs of its function."""
         leaves, structure = jax.tree.flatten(self.arguments)
         kinds = tuple(map(fingerprints.kind_of, leaves))
         where = frozenset(devices.devices_of(leaves))
         return structure, kinds, tuple(sorted(self.static.items())), where
-
-
-def lower(program: Program) -> Any:
-    """Returns a program traced and lowered, a `jax.stages.Lowered`; one thread after the other."""
-    jitted = program.fn.on_platform_of(program.arguments)
-    with _tracing:
-        return jitted.lower(*program.arguments, **program.static)
 
 
 class _Hits(threading.local):
@@ -202,12 +202,14 @@ def _count_hits() -> None:
 
 def compile(program: Program) -> Any:
     """Returns a program, a `jax.stages.Compiled`: loaded if it is kept, else compiled and kept."""
-    name = program.name_of(program.fn.on_platform_of(program.arguments))
+    name = program.name
     if program_folder is not None:
         _count_hits()
 
     def made() -> Any:
-        lowered, before = lower(program), _hits.number
+        with _tracing:
+            lowered = program.jitted.lower(*program.arguments, **program.static)
+        before = _hits.number
         compiled = lowered.compile()
         if _hits.number > before:
             executable = compiled.runtime_executable()

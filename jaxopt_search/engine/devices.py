@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,6 @@ from jaxopt_search.backends.choice import platform_of
 from jaxopt_search.errors import is_about_memory
 from jaxopt_search.interrupts import refuse_orphans
 
-Parameters = ParamSpec("Parameters")
-T = TypeVar("T")
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
 AXIS = "devices"
@@ -47,7 +45,7 @@ _MULTIPROCESSORS = 132  # of an NVIDIA H100
 
 
 def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
-    """Returns the devices a user means.
+    """Returns the devices a user means, in order of their processes.
 
     Args:
       devices: None for the default device; `"all"`; a platform such as `"gpu"` for all of it; how
@@ -55,7 +53,8 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
         those of all processes count as all.
 
     Raises:
-      ValueError: if there are no such devices, with the list of those there are.
+      ValueError: if there are no such devices, with the list of those there are; or if they are of
+        several processes, but not as many of each.
       RuntimeError: if JAX cannot work here; see `interrupts.refuse_orphans`.
     """
     refuse_orphans()
@@ -82,7 +81,16 @@ def find_devices(devices: Devices) -> tuple[jax.Device, ...]:
         if isinstance(devices, str):
             raise ValueError(f"devices is {devices!r}, of which JAX sees none; it sees {names}")
         raise ValueError(f"devices is {devices!r}, expected different ones of: {names}")
-    return in_order(found)
+    counts = Counter(device.process_index for device in found)
+    if set(counts) == {jax.process_index()}:
+        return tuple(found)
+    if len(counts) < jax.process_count() or len(set(counts.values())) > 1:
+        each = ", ".join(f"{count} of process {one}" for one, count in sorted(counts.items()))
+        raise ValueError(
+            f"devices are {each}, expected those of this process alone or as many of each of the"
+            f" {jax.process_count()} processes"
+        )
+    return tuple(sorted(found, key=lambda device: device.process_index))
 
 
 def default_device() -> jax.Device:
@@ -120,12 +128,6 @@ def for_device(number: int, device: jax.Device) -> int:
 def describe(devices: Sequence[jax.Device]) -> str:
     """Returns the number and the kind of devices, such as "4 x cpu"."""
     return f"{len(devices)} x {devices[0].device_kind}"
-
-
-def words_of(device: jax.Device) -> tuple[Any, ...]:
-    """Returns the properties of a device that programs depend on."""
-    kind = device.platform, device.device_kind, device.client.platform_version
-    return device.id, *kind, jax.device_count()
 
 
 def device_of(array: jax.Array) -> jax.Device:
@@ -167,22 +169,18 @@ _probe.def_abstract_eval(lambda: ShapedArray((), np.dtype("float32")))
 mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_results=False))
 
 
-def host_driver(driver: Callable[Parameters, T]) -> Callable[Parameters, T]:
-    """Returns a driver that leaves its caller's mesh and transfer guard: it places its arrays."""
-
-    @functools.wraps(driver)
-    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
-        # A traced function has its caller's; drivers refuse to be called there.
-        if is_traced(()):
-            return driver(*args, **kwargs)
-        before = _has_mesh.set(not jax.sharding.get_abstract_mesh().empty)
-        try:
-            with settings_left():
-                return driver(*args, **kwargs)
-        finally:
-            _has_mesh.reset(before)
-
-    return called
+@contextlib.contextmanager
+def host_driver() -> Generator[None]:
+    """As a decorator, has a driver leave its caller's mesh and guard: it places its arrays."""
+    if is_traced(()):  # a traced function has its caller's; drivers refuse to be called there
+        yield
+        return
+    before = _has_mesh.set(not jax.sharding.get_abstract_mesh().empty)
+    try:
+        with settings_left():
+            yield
+    finally:
+        _has_mesh.reset(before)
 
 
 @contextlib.contextmanager
@@ -416,21 +414,3 @@ def are_alone() -> bool:
 
 ALONE = Team(())
 """One process, where no devices are known."""
-
-
-def in_order(devices: Sequence[jax.Device]) -> tuple[jax.Device, ...]:
-    """Returns devices in order of their processes.
-
-    Raises:
-      ValueError: if they are of several processes, but not as many of each.
-    """
-    counts = Counter(device.process_index for device in devices)
-    if set(counts) == {jax.process_index()}:
-        return tuple(devices)
-    if len(counts) < jax.process_count() or len(set(counts.values())) > 1:
-        found = ", ".join(f"{count} of process {one}" for one, count in sorted(counts.items()))
-        raise ValueError(
-            f"devices are {found}, expected those of this process alone or as many of each of the"
-            f" {jax.process_count()} processes"
-        )
-    return tuple(sorted(devices, key=lambda device: device.process_index))

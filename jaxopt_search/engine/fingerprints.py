@@ -24,7 +24,7 @@ from jax.core import Tracer
 from jaxlib import version
 
 import jaxopt_search
-from jaxopt_search.engine.devices import describe, devices_of, platform_of, words_of
+from jaxopt_search.engine.devices import describe, devices_of, platform_of
 from jaxopt_search.pytrees import IgnoredByJit
 
 _DIGITS = 16
@@ -50,9 +50,10 @@ def fingerprint(*trees: Any) -> str:
       TypeError: if a static part cannot be told from others; it names the part.
     """
     leaves, structure = jax.tree.flatten(jax.device_get(trees))
+    leaves = [np.asarray(one) if isinstance(one, int | float | complex) else one for one in leaves]
     words = _Words()
     try:
-        described = [*map(words.of_leaf, leaves), words.of_structure(structure)]
+        described = [*map(words.of, leaves), words.of_structure(structure)]
     except _Unknown as error:
         raise TypeError(
             f"nothing tells {error} from another one, as checkpoints and several processes need;"
@@ -86,12 +87,8 @@ class _Words:
             return "leaf"
         return *map(self.of, node), list(map(self.of_structure, structure.children()))
 
-    def of_leaf(self, leaf: Any) -> Any:
-        """Returns a leaf in words: an array, a number, or any other object."""
-        return self.of(np.asarray(leaf) if isinstance(leaf, int | float | complex) else leaf)
-
     def of(self, part: Any) -> Any:
-        """Returns a static part in words."""
+        """Returns a static part, or a leaf, in words."""
         if type(part) in _PLAIN:
             return type(part).__name__, part
         if part is type(None):  # which is nowhere by its name
@@ -196,7 +193,9 @@ def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
         return None
     if len(devices := devices_of(leaves)) != 1:
         return None
-    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), words_of(devices[0])
+    (one,) = devices
+    where = one.id, one.platform, one.device_kind, one.client.platform_version, jax.device_count()
+    program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
     return of_parts(program, structure, tuple(map(kind_of, leaves)))
 
 
@@ -250,25 +249,19 @@ def environment(devices: tuple[jax.Device, ...] = ()) -> dict[str, str]:
     Args:
       devices: none, before one is started.
     """
+    model = (
+        line.partition(":")[2].strip() for line in _cpu_info() if line.startswith("model name")
+    )
     found = {
         "jaxopt_search": jaxopt_search.__version__,
         "jax": jax.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
-        "cpu": _cpu_name(),
+        "cpu": next(model, "") or platform.processor() or platform.machine(),
     }
     if devices:
         found |= {"platform": platform_of(devices[0]), "devices": describe(devices)}
     return found
-
-
-@functools.cache
-def _cpu_name() -> str:
-    """Returns the name of the host's processor: its maker's, where the system tells it."""
-    named = (
-        line.partition(":")[2].strip() for line in _cpu_info() if line.startswith("model name")
-    )
-    return next(named, "") or platform.processor() or platform.machine()
 
 
 @functools.cache

@@ -163,7 +163,8 @@ def advance(
     )
 
 
-def _advance(
+@functools.partial(jit, static_argnames=("implementation", "axis_name", "exchanges"))
+def advance_by(
     problem: Problem,
     search: Search,
     state: RunState,
@@ -174,7 +175,7 @@ def _advance(
     axis_name: str | None = None,
     exchanges: bool = True,
 ) -> RunState:
-    """Returns the state after `num_steps` more steps, [] int32, or fewer if the run ends before.
+    """Like `advance`, by an implementation that was chosen before and by rules already made.
 
     Args:
       implementation: one of `backends.Implementation`, not `"auto"`.
@@ -235,23 +236,19 @@ def _advance(
             state = lax.cond(is_due, meet, lambda state: state, state)
         each = zip(due, state.since, strict=True)
         since = [count if is_due is None else jnp.where(is_due, 0, count) for is_due, count in each]
-        return state._replace(since=Since(*since)), left - length
+        return loops.varying((state._replace(since=Since(*since)), left - length))
 
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
         state = _test_at_the_start(search, rules.target, axis_name, state)
-        state, _ = loops.while_loop(
+        state, _ = lax.while_loop(
             lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
             to_next_event,
-            (state._replace(info=no_info(len(state.index))), num_steps),
+            loops.varying((state._replace(info=no_info(len(state.index))), num_steps)),
         )
         # The searches themselves stay as they are: a run may be cut anywhere.
         costs = _true_costs(problem, search, state)
         return with_best(problem, state, devices.minimum(costs.min(), axis_name))
-
-
-advance_by = jit(_advance, static_argnames=("implementation", "axis_name", "exchanges"))
-"""Like `advance`, by an implementation that was chosen before and by rules already made."""
 
 
 def _test_at_the_start(
@@ -324,8 +321,7 @@ def exchange_now(
     """
     key = memory.computed_once(random.exchange_key(state.key, state.step.high))
     stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    own = state.searches, state.ancestor, state.index
-    searches, ancestor = apply(rule, stream, problem, search, *own, axis_name)
+    searches, ancestor = apply(rule, stream, problem, search, state, axis_name)
     return state._replace(searches=searches, ancestor=ancestor)
 
 
@@ -353,20 +349,17 @@ def apply(
     stream: Stream,
     problem: Any,
     search: Any,
-    searches: Any,
-    ancestor: jax.Array,
-    index: jax.Array,
+    state: RunState,
     axis_name: str | None,
 ) -> tuple[Any, jax.Array]:
     """Returns this device's searches and their ancestors after an exchange among all searches.
 
     Args:
       stream: of the exchange, the same on every device.
-      searches: search states with a leading axis [S], S per device.
-      ancestor: [S] int32, as in `RunState`.
-      index: [S] int32 global index of each search, -1 for padding.
+      state: with S searches per device.
       axis_name: the device axis, or None.
     """
+    searches, ancestor, index = state.searches, state.ancestor, state.index
 
     def own_part(of_all: jax.Array, size: int) -> jax.Array:
         return lax.dynamic_slice_in_dim(of_all, devices.device_index(axis_name) * size, size)
@@ -410,28 +403,20 @@ def apply(
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
         return choose(adopts, (adopted, ancestors), (searches, ancestor))
     # Then the first one continues from the best of all, and the others restart.
-    is_first, own_words = index == 0, words()
+    is_first, keys = index == 0, random.typed_key(words())
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
     given = choose(restarts & is_first, best, given)
     starts = restarts & ~is_first
 
     def draw(given: Any) -> Any:
-        return choose(starts, jax.vmap(problem.init)(random.typed_key(own_words)), given)
+        return choose(starts, jax.vmap(problem.init)(keys), given)
 
     given = lax.cond(restarts, draw, lambda given: given, given)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
-    new = adopt_or_start(search, problem, searches, given, starts, own_words)
-    return choose(adopts | restarts, (new, jnp.maximum(ancestors, 0)), (searches, ancestor))
-
-
-def adopt_or_start(
-    search: Search, problem: Any, searches: Any, given: Any, starts: jax.Array, words: Any
-) -> Any:
-    """Returns the states of searches that start at solutions where they should, or adopt them."""
-    keys = random.typed_key(words)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    return choose(starts, started, adopted)
+    new = choose(starts, started, adopted)
+    return choose(adopts | restarts, (new, jnp.maximum(ancestors, 0)), (searches, ancestor))
 
 
 def choose(where: jax.Array, tree: Any, other: Any) -> Any:

@@ -7,7 +7,6 @@ What a search does depends on its global index only, so the split changes no res
 searches do not divide evenly, copies of the last one fill up the devices and count for nothing.
 """
 
-import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -35,21 +34,19 @@ AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._f
 """The axes of a state from `DeviceSplit.split`, as `pmap` takes them."""
 
 
-@dataclasses.dataclass(frozen=True)
 class DeviceSplit:
-    """Runs `loop.advance` with the searches spread over `devices`."""
+    """Runs `loop.advance` with the searches spread over `devices`.
 
-    devices: tuple[jax.Device, ...]
+    Attributes:
+      devices: of all processes that share the run.
+      team: these processes.
+      first: the first device of this process.
+    """
 
-    @functools.cached_property
-    def team(self) -> Team:
-        """The processes that the devices belong to."""
-        return Team(self.devices)
-
-    @property
-    def first(self) -> jax.Device:
-        """The first device of this process."""
-        return self.team.own[0]
+    def __init__(self, devices: tuple[jax.Device, ...]):
+        self.devices, self.team = devices, Team(devices)
+        self.first = self.team.own[0]
+        self._axis_name = None if len(devices) == 1 else AXIS
 
     def bring(self, tree: Tree) -> Tree:
         """Returns a pytree with all of its arrays on the first device of this process."""
@@ -145,10 +142,6 @@ class DeviceSplit:
         if len(self.devices) == 1:
             return Program(fn, arguments, static)
         return Program(pmapped(self.devices, fn, in_axes, out_axes, **static), arguments, {})
-
-    @property
-    def _axis_name(self) -> str | None:
-        return None if len(self.devices) == 1 else AXIS
 
     def _steps(
         self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules

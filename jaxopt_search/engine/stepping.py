@@ -96,15 +96,13 @@ def run(
 
     if implementation == "xla":
 
-        def step_one(i: jax.Array, control: Any, key: random.Key, running: Running) -> Running:
-            return _one_step(fixed, _stream(fixed, key, i), i, control, running)
-
-        step_all = jax.vmap(step_one, in_axes=(None, None, 0, 0))
-
         def step(i: jax.Array, running: Running) -> Running:
-            return step_all(i, control_of(i), keys, running)
+            control = control_of(i)
+            return jax.vmap(
+                lambda key, running: _one_step(fixed, _stream(fixed, key, i), i, control, running)
+            )(keys, running)
 
-        return loops.fori_loop(0, num_steps, step, running)
+        return lax.fori_loop(0, num_steps, step, running)
     # Computed for all searches together and outside of kernels, whose exponential may differ from
     # XLA's in the last bit.
     controls = jax.vmap(control_of)(lax.iota(jnp.int32, max_steps(implementation)))
@@ -150,10 +148,10 @@ def _one_search(
                 stream = random.DrawnStream(tuple(row), stream.step)
             return _one_step(fixed, stream, first + j, _at(controls, first + j), running)
 
-        return loops.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, running)
+        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, running)
 
     with memory.one_search("native"):
-        return loops.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
+        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
 
 
 def _at(controls: Any, i: jax.Array) -> Any:
@@ -168,11 +166,9 @@ def _stream(fixed: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
 def _one_step(fixed: Fixed, stream: Any, i: jax.Array, control: Any, running: Running) -> Running:
     problem, search, start, target = fixed
     state, info = search.step(stream, control, problem, running.search)
-    return Running(
-        state,
-        note_hit(search, target, state, running.hit, counts.add(start, i + 1)),
-        jax.tree.map(jnp.add, running.info, info),
-    )
+    hit = note_hit(search, target, state, running.hit, counts.add(start, i + 1))
+    # The loops of `lax` around it carry the state: constants in it must vary over a mesh, too.
+    return Running(loops.varying(state), hit, jax.tree.map(jnp.add, running.info, info))
 
 
 def note_hit(search: Any, target: jax.Array | None, state: Any, hit: Steps, now: Steps) -> Steps:

@@ -21,10 +21,10 @@ from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.contracts import check_part
 from jaxopt_search.driver import checkpoints
-from jaxopt_search.driver.chunks import is_true
+from jaxopt_search.driver.chunks import drive, is_true
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import Run, Steer, execute
+from jaxopt_search.driver.run import Run, Steer
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import (
     Devices,
@@ -114,7 +114,7 @@ _ON_GPU = _ON_CPU._replace(num_searches=1024, moves_per_search=32)
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
-@host_driver
+@host_driver()
 def anneal(
     problem: Problem,
     neighborhood: Any,
@@ -187,7 +187,7 @@ def anneal(
         ingredients = Ingredients(search, temperatures)
         given = {"initial": initial, "target": target}
         run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
-    return execute(run)
+    return drive(run)
 
 
 def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:

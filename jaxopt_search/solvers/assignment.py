@@ -12,9 +12,9 @@ import numpy as np
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import execute
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.neighborhoods import AssignOrSwap
 from jaxopt_search.problems.finite.generalized_assignment import (
@@ -41,7 +41,7 @@ _RISE = 2.0**-9  # of the price, for each move priced per job while an agent is 
 _FALL = 128  # times as fast while none is, so that this is about 1 % of the time
 
 
-@host_driver
+@host_driver()
 def solve_assignment(
     costs: Any,
     sizes: Any = None,
@@ -117,7 +117,7 @@ def solve_assignment(
         parts = _ingredients(problem, recipe)
         given = {"initial": initial, "target": target}
         run = plan_annealing(problem, recipe, parts, resolved, key, **given)
-    return execute(run)
+    return drive(run)
 
 
 @pytree

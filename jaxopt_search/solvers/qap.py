@@ -9,9 +9,10 @@ import jax
 
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import Run, execute
+from jaxopt_search.driver.run import Run
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
 from jaxopt_search.engine.memory import memory_errors_explained
@@ -60,7 +61,7 @@ _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 _MANY = 300
 
 
-@host_driver
+@host_driver()
 def solve_qap(
     flow: Any,
     distance: Any = None,
@@ -191,7 +192,7 @@ def solve_qap(
                     (recipe.hottest * unit, recipe.coldest * unit),
                 )
                 planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
-            run = functools.partial(execute, planned)
+            run = functools.partial(drive, planned)
     return opposite(run()) if maximize else run()
 
 

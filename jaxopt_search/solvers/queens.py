@@ -23,8 +23,9 @@ from jax import lax
 from jaxopt_search import contracts
 from jaxopt_search.backends import random
 from jaxopt_search.checks import MAX_INT32, check_count, check_option
-from jaxopt_search.driver import checkpoints, chunks
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
+from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
@@ -63,7 +64,7 @@ _PER_DOUBLING = 8
 """Sizes of problems that are repaired: rounds take longer the more room there is."""
 
 
-@host_driver
+@host_driver()
 def solve_nqueens(
     n: int,
     num_solutions: int = 1,
@@ -133,7 +134,7 @@ def solve_nqueens(
             run = Repairs(problem, words, finds, options)
         else:
             run = Searches(problem, words, finds, options, num_searches)
-    return chunks.drive(options, f"n={n}", run.begin)
+    return drive(run)
 
 
 def dtype_of(n: int) -> Any:
@@ -333,7 +334,8 @@ class Placements(abc.ABC):
     observers = ()
 
     def __init__(self, finds: PlacementSet, options: RunOptions):
-        self.finds, self.timer, self._devices = finds, options.timer, options.devices
+        self.finds, self.options, self.timer = finds, options, options.timer
+        self.what = f"n={finds.n}"
         self.made = self.step = 0
         self._counts = finds.counts  # these are what checkpoints have
 
@@ -366,7 +368,7 @@ class Placements(abc.ABC):
             nit=self.made,
             compile_seconds=timer.compile_seconds or 0.0,
             elapsed=timer.elapsed,
-            env=environment(self._devices) | {"implementation": self.implementation},
+            env=environment(self.options.devices) | {"implementation": self.implementation},
         )
 
     def snapshot(self) -> Snapshot:
@@ -444,8 +446,8 @@ class Searches(Placements):
         starting.check_room(*parts, queens, number, self.split.devices)
         return starting.shape(*parts, number)
 
-    def begin(self) -> "Searches":
-        """Compiles, has the devices hold the searches, and returns the run.
+    def begin(self) -> None:
+        """Compiles, and has the devices hold the searches.
 
         Raises:
           MemoryError: if they are not free.
@@ -465,7 +467,6 @@ class Searches(Placements):
         memory.check_fit(parts, needed, self._num_searches, split.devices)
         with held_back(), jax.default_device(split.first):
             self.state = split.split(jax.device_put(state))
-        return self
 
     def identity(self) -> Identity:
         how = self.finds.distinct, self.plan.steps, self.plan.tries, _MAX_LOOKS
@@ -563,8 +564,8 @@ class Repairs(Placements):
         notes = {"number": self._number, "has_failed": self._has_failed}
         return jax.device_get(self._key), notes
 
-    def begin(self) -> "Repairs":
-        """Compiles, and returns the run, ready for its first chunk.
+    def begin(self) -> None:
+        """Compiles.
 
         Raises:
           MemoryError: if they are not free.
@@ -580,7 +581,6 @@ class Repairs(Placements):
             memory.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state)
         self._repair = jax.device_put(zeros, self._device)
-        return self
 
     def advance(self, num_steps: int) -> None:
         """Begins a placement, unless one is begun, and makes this many rounds of it, at least 8."""

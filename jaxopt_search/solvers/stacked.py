@@ -19,8 +19,9 @@ from jax import lax
 from jaxopt_search.backends import Implementation, random
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation, int32
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
-from jaxopt_search.driver import checkpoints, chunks
+from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
+from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.results import Recorder, Report
 from jaxopt_search.engine import loop, memory, outcome, starting, stepping
@@ -159,13 +160,7 @@ def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
         # Reports are made by all.
         note(identity, fingerprint(random.as_key(key)), options.show_progress)
 
-    def begin() -> _Runs:
-        runs = _Runs(stack, key, options, identity)
-        if saved is not None:
-            runs.recall(saved)
-        return runs
-
-    return chunks.drive(options, f"num_searches={stack.kind.num_searches}", begin)
+    return drive(_Runs(stack, key, options, identity, saved))
 
 
 def _together(solutions: list[np.ndarray]) -> Any:
@@ -202,12 +197,25 @@ class _Runs:
       observers: keep the history.
     """
 
-    def __init__(self, stack: Stack, key: Any, options: RunOptions, identity: Identity):
-        self.stack, self.timer, self._team = stack, options.timer, options.team
+    def __init__(
+        self,
+        stack: Stack,
+        key: Any,
+        options: RunOptions,
+        identity: Identity,
+        saved: Snapshot | None,
+    ):
+        self.stack, self.options = stack, options
+        self.timer, self._team = options.timer, options.team
+        self.what = f"num_searches={stack.kind.num_searches}"
+        self._key, self._saved = random.as_key(key), saved
         self.history = Recorder(options.history_size)
         self.observers = (self.history.note,)
         self._identity, self.step, self._made = identity, 0, 0
-        size, devices = len(stack.sizes), options.devices
+
+    def begin(self) -> None:
+        stack, devices = self.stack, self.options.devices
+        size = len(stack.sizes)
         block = -(-size // len(devices))
         if is_cpu(devices[0]):
             block = min(4 ** math.ceil(math.log(block, 4)), _BLOCK_ON_CPU)
@@ -219,7 +227,7 @@ class _Runs:
         with held_back():
             start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
             pairs = zip(keys, instances, strict=True)
-            self.blocks = [start(random.as_key(key), *own) for own in pairs]
+            self.blocks = [start(self._key, *own) for own in pairs]
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
         each = search.evaluations_per_step
@@ -228,6 +236,8 @@ class _Runs:
         how = {"kind": stack.kind, "implementation": self.choice.implementation}
         self._are_real = self._split(numbers < size)
         self._advance = pmapped(devices, advance_all, (0, 0, None, None), **how)
+        if self._saved is not None:
+            self._recall(self._saved)
 
     def _split(self, tree: Any) -> list[Any]:
         """Returns leaves [B, ...] as this process's devices get them: blocks [D, block, ...]."""
@@ -297,7 +307,7 @@ class _Runs:
         states = self._joined([runs.state for runs in self.blocks])
         return Snapshot(states, _together(found), notes)
 
-    def recall(self, saved: Snapshot) -> None:
+    def _recall(self, saved: Snapshot) -> None:
         """Continues from a checkpoint."""
         where = jax.tree.map(lambda leaf: leaf.sharding, self.blocks[0].state)
         states = jax.tree.map(np.asarray, saved.state)

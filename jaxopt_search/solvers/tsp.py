@@ -13,9 +13,9 @@ from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.crossovers.edge_assembly import edge_assembly
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.driver import checkpoints
+from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.run import execute
 from jaxopt_search.driver.starts import LateStarts
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.devices import (
@@ -126,7 +126,7 @@ def is_large(problem: TSP, device: jax.Device) -> bool:
     return is_suited and problem.capacity > most
 
 
-@host_driver
+@host_driver()
 def solve_tsp(
     data: Any,
     key: Any = 0,
@@ -274,7 +274,7 @@ def solve_tsp(
                 initial = starts_with(problem, initial, tours, num)
                 given = {"initial": initial, "target": target}
                 planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
-            run = functools.partial(execute, planned)
+            run = functools.partial(drive, planned)
     result: Any = run()
     return result if closed is None else paths.counted(result, closed)
 

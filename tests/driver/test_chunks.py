@@ -17,6 +17,10 @@ class Tape:
 
     def __init__(self, sizes=(3, 2, 4, 1), at=None):
         self.calls, self.step, self.sizes, self.at = [], 0, list(sizes), at or {}
+        self.what = "num_searches=4"
+
+    def begin(self):
+        """Nothing has to be made ready."""
 
     def called(self, name, value=None):
         self.calls.append(name if value is None else f"{name} {value}")
@@ -48,7 +52,8 @@ class Tape:
 
 def driven(tape, *observers, timer=None, **options):
     tape.observers, timer = observers, timer or Timer(9)
-    return drive(RunOptions(timer=timer, **options), "", lambda: tape), timer
+    tape.options = RunOptions(timer=timer, **options)
+    return drive(tape), timer
 
 
 def test_a_first_look_counts_as_compiling_in_several_processes_too():

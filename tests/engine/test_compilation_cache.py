@@ -145,7 +145,7 @@ js.enable_compilation_cache(sys.argv[1])
 xy = np.random.default_rng(2).random((60, 2))
 result = js.solve_tsp(xy, key=2, max_steps=150, num_searches=4, devices=1)
 print(found["compile_requests_use_cache"], found["cache_hits"], found["cache_misses"])
-print(sum(traced[name] for name in ("_advance", "packed", "offered", "adopted")), result.fun)
+print(sum(traced[name] for name in ("advance_by", "packed", "offered", "adopted")), result.fun)
 """
 
 

@@ -73,12 +73,12 @@ def test_a_program_is_found_again_without_tracing(folder, traced):
     """Of another instance and seed, with the same result as without a file."""
     solve(matrix_tsp(9))
     names = files(folder)
-    assert traced["_advance"] == traced["packed"] == traced["_start_one"] == 1
+    assert traced["advance_by"] == traced["packed"] == traced["_start_one"] == 1
     assert len(names) == 3
     forget()
     traced.clear()
     found = solve(matrix_tsp(9, seed=1), seed=1)
-    assert traced["_advance"] == traced["packed"] == traced["_start_one"] == 0
+    assert traced["advance_by"] == traced["packed"] == traced["_start_one"] == 0
     assert files(folder) == names
     compiling.program_folder = None
     expected = solve(matrix_tsp(9, seed=1), seed=1)

@@ -104,7 +104,7 @@ def test_several_devices():
 
 def of_runs(compiled):
     """Returns which programs of runs were compiled, in order of their names."""
-    found = (re.search("fresh|_advance|packed|exchange_apart", name) for name in compiled)
+    found = (re.search("fresh|advance_by|packed|exchange_apart", name) for name in compiled)
     return sorted(name[0] for name in found if name)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_compiled_twice(compiled):
     devices, (problem, search, exchange) = jax.devices()[3:], with_edge_assembly()
     options = {"exchange": exchange, "devices": devices}
     js.memory_estimate(problem, search, 60, **options)
-    assert of_runs(compiled) == ["_advance", "exchange_apart", "fresh", "packed"]
+    assert of_runs(compiled) == ["advance_by", "exchange_apart", "fresh", "packed"]
     compiled.clear()
     js.solve(problem, search, num_searches=60, max_steps=12, **options)
     assert not of_runs(compiled)

@@ -21,8 +21,7 @@ def states_and_tours(num_searches=5):
 
 @jax.jit
 def apply(rule, problem, search, state, stream=None):
-    own = state.searches, state.ancestor, state.index
-    return loop.apply(rule, stream, problem, search, *own, None)
+    return loop.apply(rule, stream, problem, search, state, None)
 
 
 def stream_at(counter, seed=1):

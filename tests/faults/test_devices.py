@@ -132,4 +132,4 @@ def test_settings_of_the_caller_are_left_by_all_threads(compiled):
     problem = small_tsp(10)
     with jax.transfer_guard("disallow"):
         js.solve(problem, annealing(), 0, num_searches=3, max_steps=30)
-    assert compiled.count("jit(_advance)") == 1
+    assert compiled.count("jit(advance_by)") == 1

@@ -33,10 +33,14 @@ class Machine:
 
     def __init__(self, recipe, max_seconds, costs, slower, start):
         self.now, self.timer = 0.0, Timer(None, max_seconds)
+        self.options, self.what = RunOptions(timer=self.timer), "a machine"
         self.pacer = pacer_of(recipe, 100, self.timer)
         self.costs, self.slower = costs, slower
         self.step, self.since, self.longest, self.chunks = 0, 0, 0.0, []
         self.timer.before, self.observers = start, ()
+
+    def begin(self):
+        """Nothing has to be made ready."""
 
     def advance(self, num_steps):
         num_exchanges, first = 0, max(self.pacer.pace.every - self.since, 1)
@@ -77,7 +81,7 @@ def simulate(monkeypatch):
         machine = Machine(recipe, max_seconds, costs, slower, start)
         monkeypatch.setattr(time, "perf_counter", lambda: machine.now)
         machine.timer._called = 0.0
-        drive(RunOptions(timer=machine.timer), "", lambda: machine)
+        drive(machine)
         return machine
 
     return run

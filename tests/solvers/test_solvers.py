@@ -265,7 +265,7 @@ def test_later_calls_compile_nothing(solver, instance_of, compiled):
     """Of other sizes of the class, with other seeds and limits, after one of no step."""
     options = {"devices": 1, "num_searches": 5}
     solver(*instance_of(15), max_steps=0, **options)
-    assert "jit(_advance)" in compiled
+    assert "jit(advance_by)" in compiled
     compiled.clear()
     for n, limits in ((13, {"max_steps": 200}), (11, {"max_seconds": 0.02})):
         result = solver(*instance_of(n), key=n, **limits, **options)

@@ -63,7 +63,7 @@ def test_instances_of_one_size_share_their_code(compiled):
         flow, distance = matrices(5, "symmetric", seed)
         problem = qap(flow * unit, distance + shift * (1 - np.eye(5, dtype=int)))
         result = js.solve(problem, search, seed, num_searches=2, max_steps=20)
-        num_compiled.append(sum("_advance" in name or "fresh" in name for name in compiled))
+        num_compiled.append(sum("advance_by" in name or "fresh" in name for name in compiled))
         assert result.fun == problem.host.cost(result.x)
         units.add(problem.device_units)
     assert len(units) == 3
