@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory, random, tables
+from jaxopt_search.backends import counts, memory, random, tables
 from jaxopt_search.backends.costs import null_delta
-from jaxopt_search.checks import MAX_INT32
 
 if TYPE_CHECKING:
     from jaxopt_search.problems.host import Original, Units
@@ -296,7 +295,7 @@ class Neighborhood(abc.ABC):
 
         Portable, as is `copy_span`, which says what it is a span of.
         """
-        return Span(jnp.int32(0), jnp.int32(MAX_INT32))
+        return Span(jnp.int32(0), jnp.int32(counts.MAX_INT32))
 
     def copy_span(self, to: Any, source: Any, span: Span, where: jax.Array, /) -> Any:
         """Returns `source`, written over `to` where the scalar `where` holds.

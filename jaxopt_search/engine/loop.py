@@ -32,7 +32,6 @@ from jaxopt_search.engine.state import (
     device_target,
     drifts,
     make_rules,
-    no_info,
     settled,
     with_best,
 )
@@ -170,6 +169,7 @@ def advance_by(
     state: RunState,
     num_steps: jax.Array,
     rules: Rules,
+    anew: Any = True,
     *,
     implementation: Implementation,
     axis_name: str | None = None,
@@ -178,6 +178,7 @@ def advance_by(
     """Like `advance`, by an implementation that was chosen before and by rules already made.
 
     Args:
+      anew: [] bool, whether sums over steps begin anew.
       implementation: one of `backends.Implementation`, not `"auto"`.
       axis_name: as in `advance`.
       exchanges: whether exchanges are made here. Else no step may follow one that is due, and the
@@ -241,10 +242,11 @@ def advance_by(
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
         state = _test_at_the_start(search, rules.target, axis_name, state)
+        info = jax.tree.map(lambda sums: jnp.where(anew, 0, sums), state.info)
         state, _ = lax.while_loop(
             lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
             to_next_event,
-            loops.varying((state._replace(info=no_info(len(state.index))), num_steps)),
+            loops.varying((state._replace(info=info), num_steps)),
         )
         # The searches themselves stay as they are: a run may be cut anywhere.
         costs = _true_costs(problem, search, state)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Sharding
 
@@ -118,21 +117,19 @@ class DeviceSplit:
         own, rule = (problem, search), _apart(rules.exchange, implementation)
         steps = self._steps(implementation, *own, state, rules).ready()
         if rule is None:
-            return steps(*own, state, np.int32(num_steps), rules)
+            return steps(*own, state, np.int32(num_steps), rules, np.True_)
         exchange = self._exchange(rule, *own, state)
         if not num_steps and self.compiles_ahead:
-            exchange.temporaries()  # it is compiled now, unless it was before, and so are sums
-            jax.tree.map(jnp.add, state.info, state.info)
+            exchange.temporaries()  # it is compiled now, unless it was before
+        meet = exchange.ready()
         every, since = map(int, jax.device_get((rule.every, state.since.exchange)))
         left, until = num_steps, max(every - since, 1)
-        state = steps(*own, state, np.int32(min(left, until)), rules)
+        state = steps(*own, state, np.int32(min(left, until)), rules, np.True_)
         while left >= until:  # an exchange is due
-            info, left = state.info, left - until
-            state, until = exchange.ready()(rule, *own, state), every
+            left -= until
+            state, until = meet(rule, *own, state), every
             if left:
-                state = steps(*own, state, np.int32(min(left, until)), rules)
-                info = jax.tree.map(jnp.add, info, state.info)
-            state = state._replace(info=info)
+                state = steps(*own, state, np.int32(min(left, until)), rules, np.False_)
         return state
 
     def program(
@@ -147,7 +144,8 @@ class DeviceSplit:
         self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules
     ) -> Program:
         """Returns the program of `advance`, for a state or its shapes."""
-        axes, own = (None, None, AXES, None, None), (problem, search, state, np.int32(0), rules)
+        axes = None, None, AXES, None, None, None
+        own = problem, search, state, np.int32(0), rules, np.True_
         static = {"implementation": implementation, "axis_name": self._axis_name}
         exchanges = _apart(rules.exchange, implementation) is None
         return self.program(loop.advance_by, axes, AXES, *own, **static, exchanges=exchanges)

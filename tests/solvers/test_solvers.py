@@ -192,6 +192,7 @@ def test_inexact_costs_of_integers_that_are_too_large():
     assert result.fun == pytest.approx((flow * flow[np.ix_(result.x, result.x)]).sum())
 
 
+@pytest.mark.devices(2)
 def test_searches_restart_in_a_new_round(tmp_path):
     """All but the first, which has the best tour; alike on any devices, and where a run resumes."""
     options = QUICK | {"target": None, "max_steps": 3600}
