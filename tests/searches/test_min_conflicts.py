@@ -10,11 +10,11 @@ from queens import assert_valid, attacks, slow_count
 import jaxopt_search as js
 from jaxopt_search.backends import random
 
-PARTNERS = 4
+PARTNERS = js.QueenSwap.num_words_at
 
 
 def search_of(moves_per_search, temperature=0.3):
-    return js.min_conflicts(js.QueenSwap(PARTNERS), temperature, moves_per_search=moves_per_search)
+    return js.min_conflicts(js.QueenSwap(), temperature, moves_per_search=moves_per_search)
 
 
 def walked(n, moves_per_search, temperature, num_searches=400, num_steps=50):
