@@ -51,7 +51,7 @@ _OPTIMUM = "optimum"
 _ROUNDING = 2.0**-20  # the relative error of a float cost on the device, amply
 
 
-@host_driver()
+@host_driver
 def solve(
     problem: Problem,
     search: Search,

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,8 @@ from jaxopt_search.backends.choice import platform_of
 from jaxopt_search.errors import is_about_memory
 from jaxopt_search.interrupts import refuse_orphans
 
+Parameters = ParamSpec("Parameters")
+T = TypeVar("T")
 Devices: TypeAlias = int | str | jax.Device | Sequence[jax.Device] | None
 
 AXIS = "devices"
@@ -169,18 +171,22 @@ _probe.def_abstract_eval(lambda: ShapedArray((), np.dtype("float32")))
 mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_results=False))
 
 
-@contextlib.contextmanager
-def host_driver() -> Generator[None]:
-    """As a decorator, has a driver leave its caller's mesh and guard: it places its arrays."""
-    if is_traced(()):  # a traced function has its caller's; drivers refuse to be called there
-        yield
-        return
-    before = _has_mesh.set(not jax.sharding.get_abstract_mesh().empty)
-    try:
-        with settings_left():
-            yield
-    finally:
-        _has_mesh.reset(before)
+def host_driver(driver: Callable[Parameters, T]) -> Callable[Parameters, T]:
+    """Returns a driver that leaves its caller's mesh and transfer guard: it places its arrays."""
+
+    @functools.wraps(driver)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
+        # A traced function has its caller's; drivers refuse to be called there.
+        if is_traced(()):
+            return driver(*args, **kwargs)
+        before = _has_mesh.set(not jax.sharding.get_abstract_mesh().empty)
+        try:
+            with settings_left():
+                return driver(*args, **kwargs)
+        finally:
+            _has_mesh.reset(before)
+
+    return called
 
 
 @contextlib.contextmanager

@@ -114,7 +114,7 @@ _ON_GPU = _ON_CPU._replace(num_searches=1024, moves_per_search=32)
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
-@host_driver()
+@host_driver
 def anneal(
     problem: Problem,
     neighborhood: Any,

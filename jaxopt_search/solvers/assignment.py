@@ -41,7 +41,7 @@ _RISE = 2.0**-9  # of the price, for each move priced per job while an agent is 
 _FALL = 128  # times as fast while none is, so that this is about 1 % of the time
 
 
-@host_driver()
+@host_driver
 def solve_assignment(
     costs: Any,
     sizes: Any = None,

@@ -61,7 +61,7 @@ _SIZES, _SIZES_ON_CPU, _FEW = 2, 8, 256
 _MANY = 300
 
 
-@host_driver()
+@host_driver
 def solve_qap(
     flow: Any,
     distance: Any = None,

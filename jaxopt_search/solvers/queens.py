@@ -64,7 +64,7 @@ _PER_DOUBLING = 8
 """Sizes of problems that are repaired: rounds take longer the more room there is."""
 
 
-@host_driver()
+@host_driver
 def solve_nqueens(
     n: int,
     num_solutions: int = 1,

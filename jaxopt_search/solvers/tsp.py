@@ -126,7 +126,7 @@ def is_large(problem: TSP, device: jax.Device) -> bool:
     return is_suited and problem.capacity > most
 
 
-@host_driver()
+@host_driver
 def solve_tsp(
     data: Any,
     key: Any = 0,
