@@ -291,16 +291,19 @@ class Neighborhood(abc.ABC):
         """Returns the representation after one scalar `move`; unchanged where not `accept`."""
 
     def span(self, problem: Any, representation: Representation, move: Move, /) -> Span:
-        """Returns where a move that is made changes the representation; by default anywhere.
+        """Returns where `move`, if it is made, changes the representation; by default anywhere.
 
-        Portable, as is `copy_span`, which says what it is a span of.
+        For searches that often go back, such as `iterated_local_search`: with `copy_span` they
+        undo what has changed, and not all. Both are meant to be portable.
         """
         return Span(jnp.int32(0), jnp.int32(counts.MAX_INT32))
 
     def copy_span(self, to: Any, source: Any, span: Span, where: jax.Array, /) -> Any:
-        """Returns `source`, written over `to` where the scalar `where` holds.
+        """Returns `source` where the scalar `where` holds, else `to`; it is written over `to`.
 
-        Both are representations or both snapshots, alike but for what `span` says.
+        Args:
+          to: a representation or a snapshot, which differs from `source` in the span at most.
+          source: likewise.
         """
         return memory.copy(to, source, where)
 
