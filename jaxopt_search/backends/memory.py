@@ -222,6 +222,7 @@ def when(
     tree: Any,
     *,
     all_alike: bool = False,
+    in_place: bool = False,
 ) -> Any:
     """Returns `change(tree, where)`, which must be `tree` itself unless the scalar `where` holds.
 
@@ -233,6 +234,8 @@ def when(
       change: writes to the buffers of a pytree where its second argument holds, and returns them.
       tree: a pytree of arrays, buffers and scalars.
       all_alike: whether `where` is the same for all searches, so that they can branch together.
+      in_place: whether a search by itself on a CPU loops, once or never, in place of a branch: XLA
+        copies whole buffers that a branch writes to, but a branch is faster where they are small.
 
     Example:
       >>> def clear_first(buffer, where):
@@ -244,6 +247,9 @@ def when(
     """
     if not is_alone() and not all_alike:
         return change(tree, where)
+    if in_place and is_native():
+        num = where.astype(jnp.int32)
+        return fori_loop(num, lambda _, tree: change(tree, jnp.bool_(True)), tree)
     return target().when(where, change, tree)
 
 

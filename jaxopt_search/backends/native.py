@@ -23,11 +23,6 @@ class Native(Backend):
 
     is_native = True
 
-    def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
-        """Loops, once or never: XLA for CPUs copies what a branch writes to."""
-        num = where.astype(jnp.int32)
-        return loops.fori_loop(0, num, lambda _, tree: change(tree, jnp.bool_(True)), tree)
-
     def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
         *row, lanes = index
 

@@ -74,7 +74,7 @@ class Queue(NamedTuple):
                 number=queue.number + where.astype(jnp.int32),
             )
 
-        return memory.when(where & ~load(self.is_in, element), append, self)
+        return memory.when(where & ~load(self.is_in, element), append, self, in_place=True)
 
     def _wrap(self, place: jax.Array) -> jax.Array:
         room = self.element.shape[0]
@@ -157,7 +157,7 @@ class IteratedLocalSearch(TrajectorySearch):
                 state = self._kick(stream, problem, state, number, where)
             return state
 
-        state = memory.when(state.queue.number == 0, turn, state)
+        state = memory.when(state.queue.number == 0, turn, state, in_place=True)
         queue, element, is_any = state.queue.pop()
         move, delta = self._best_move(problem, state.representation, element)
         # The second test ends a descent in which deltas are rounded: the cost falls each time.
@@ -257,7 +257,7 @@ class IteratedLocalSearch(TrajectorySearch):
             parts = {"queue": queue, "changed": changed, "unlike_best": unlike_best}
             return state._replace(representation=representation, cost=cost, **parts)
 
-        return memory.when(where, make, state)
+        return memory.when(where, make, state, in_place=True)
 
     def _everywhere(self, problem: Problem) -> Queue:
         """Returns the queue of all elements."""
