@@ -41,7 +41,7 @@ _ROUNDING = 2.0**-20  # of float costs: closer ones count as equal
 class Queue(NamedTuple):
     """The elements to look at, first in, first out, each at most once.
 
-    What is read is not what is written at the same time: else XLA for CPUs would copy it.
+    `pop` and `append` read no array that they write to: XLA for CPUs would copy it.
 
     Attributes:
       element: [N] int32, a ring of them.
