@@ -1,5 +1,6 @@
 """Checks of users' arguments, on the host, without JAX; and of installed modules."""
 
+import bisect
 import importlib
 import math
 import operator
@@ -57,9 +58,9 @@ def check_share(name: str, value: Any) -> Any:
 
 
 def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
-    """Returns `value`, a number of at least `minimum`; infinity is one, NaN is not.
+    """Returns `value`, a number of at least `minimum`, of Python; infinity is one, NaN is not.
 
-    Integers beyond float64 count as infinite.
+    Integers beyond float64 count as infinite. Those of NumPy might wrap if they were negated.
     """
     is_number = isinstance(value, int | float | np.integer | np.floating)
     is_number &= not isinstance(value, bool)
@@ -68,7 +69,7 @@ def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
         raise ValueError(f"{name} is {value!r}, expected {bound}")
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         return math.inf if value > 0 else -math.inf
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any = 0) -> Any:
@@ -81,7 +82,11 @@ def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any 
     limits = np.iinfo(dtype)
     if math.isinf(target):
         return dtype.type(limits.max if target > 0 else limits.min)
-    return dtype.type(min(max(math.floor(target) // unit - offset, limits.min), limits.max))
+    if isinstance(offset, int):
+        return dtype.type(min(max(math.floor(target) // unit - offset, limits.min), limits.max))
+    costs = range(limits.min, limits.max + 1)  # in full, they are rounded
+    met = bisect.bisect_right(costs, target, key=lambda cost: (cost + offset) * unit)
+    return dtype.type(costs[max(met - 1, 0)])
 
 
 def check_best_known(value: Any) -> Any:

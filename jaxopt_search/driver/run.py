@@ -296,7 +296,6 @@ class Run:
                 target += cost.dtype.type(_ROUNDING) * abs(target)  # exact costs tell if it is met
             if original is not None and original.max_feasible is not None:
                 target = min(target, cost.dtype.type(original.max_feasible))
-            goal = goal.item() if isinstance(goal, np.generic) else goal
         if patience is not None:
             patience = check_count("patience", patience, 1, MAX_PATIENCE)
         if chunk_steps is not None:

@@ -150,7 +150,7 @@ class Original(IgnoredByJit):
         """Like `in_full`, but of an array: int64 or float64, or Python integers."""
         if self.unit == 1 and not self.offset:
             return costs
-        if costs.dtype.kind == "f":
+        if costs.dtype.kind == "f" or not isinstance(self.offset, int):
             return self.in_full(costs.astype(np.float64))
         in_full = [self.in_full(cost) for cost in costs.tolist()]
         fits = max(map(abs, in_full)) < 2**63

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from jaxopt_search.checks import check_number
 from jaxopt_search.driver.run import solve
 from jaxopt_search.neighborhoods import Flip
 from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
@@ -86,5 +87,6 @@ def solve_max_cut(
     problem = max_cut(weights, edges=edges, num_vertices=num_vertices)
     if callable(callback):
         callback = Opposite(callback)
-    options |= {"callback": callback, "target": None if target is None else 0 - target}
+    target = None if target is None else 0 - check_number("target", target)
+    options |= {"callback": callback, "target": target}
     return opposite(solve_qubo(problem, key, **options))

@@ -55,6 +55,19 @@ def test_numbers_beyond_all_floats():
     assert highest_cost_that_meets(2**80, np.int32, 2**60, 2**20 - 5) == 5
 
 
+@pytest.mark.parametrize("offset", [0.1, 0.75, -0.25, 1e6 / 3])
+@pytest.mark.parametrize("cost", [-7, 0, 12])
+def test_targets_of_integers_with_a_fractional_offset(offset, cost):
+    """What is in full a little below a cost, met by the next lower one; a run looped forever."""
+    full = cost + offset
+    for target, expected in (
+        (full, cost),
+        (full + 0.9, cost),
+        (np.nextafter(full, -np.inf), cost - 1),
+    ):
+        assert highest_cost_that_meets(target, np.int32, 1, offset) == expected
+
+
 def test_schedules_that_cannot_be_traced():
     """A schedule in plain Python is told what to be written in."""
     for schedule in (

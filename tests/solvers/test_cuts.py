@@ -52,3 +52,22 @@ def test_a_problem_is_taken_as_it_is(unit):
     matrix = unit * np.array([[-1, 2, 0], [0, -1, 2], [0, 0, -1]])
     result = js.solve_qubo(js.qubo(matrix, offset=5), max_steps=50)
     assert result.fun == result.costs.min() == 5 - 2 * unit
+
+
+@pytest.mark.parametrize("offset", [0.25, np.float32(0.75)])
+def test_integers_with_a_fractional_constant(offset):
+    """All costs have it, those of all searches, too, and targets count with it."""
+    matrix = np.array([[-1, 2, 0], [0, -1, 2], [0, 0, -1]])
+    result = js.solve_qubo(js.qubo(matrix, offset=offset), max_steps=50, target=-2 + offset + 0.9)
+    assert result.status == js.Status.TARGET
+    assert result.fun == -2 + offset and set(result.costs) <= {x + offset for x in range(-2, 2)}
+
+
+def test_unsigned_targets_of_a_maximum():
+    """Their opposites would wrap: any solution met them."""
+    edges = np.array([[0, 1], [1, 2], [2, 0]])
+    cut = js.solve_max_cut(1, edges=edges, target=np.uint64(3), max_steps=20)
+    ones = np.ones((4, 4), np.uint8)
+    qap = js.solve_qap(ones, ones, maximize=True, target=np.uint64(17), max_steps=20)
+    assert (cut.fun, cut.success, qap.fun, qap.success) == (2, False, 16, False)
+    assert js.max_cut(1, edges=edges, best_known_cut=np.uint8(2)).host.best_known == -2

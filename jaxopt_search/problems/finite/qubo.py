@@ -339,8 +339,9 @@ def qubo(
     """
     if entries is None and (given := quadratic_of(matrix)) is not None:
         entries, matrix, num_variables, more = given
-        offset = offset + more
-    if not math.isfinite(check_number("offset", offset)):
+        offset = check_number("offset", offset) + check_number("offset", more)
+    offset = check_number("offset", offset)
+    if not math.isfinite(offset):
         raise ValueError(f"offset is {offset}, expected a finite number")
     n, rows, columns, values = entries_of(
         matrix, entries, num_variables, ("matrix", "entries", "num_variables"), dtype
@@ -405,7 +406,9 @@ def max_cut(
     linear = np.zeros(n, values.dtype)
     for end in (first, second):
         np.subtract.at(linear, end, sums)
-    best_known = None if best_known_cut is None else -best_known_cut
+    best_known = best_known_cut
+    if best_known is not None:
+        best_known = -check_number("best_known_cut", best_known)
     return _build(Terms(linear, first, second, 2 * sums), "weights", best_known, storage)
 
 
