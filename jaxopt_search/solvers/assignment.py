@@ -165,11 +165,12 @@ class _Priced(Scheduled):
 
 
 def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
-    prices, (costs, loads, _) = problem.prices()[0], problem.on_host()
+    prices, (costs, loads, capacities) = problem.prices()[0], problem.on_host()
     (m, n), load = costs.shape, max(float(loads.mean()), 1e-9)
     price = prices.mean() or (costs.max() - costs.min()) / (100 * load) or 1.0
     dear = costs + prices[:, None] * loads
     dear -= dear.min(axis=0)
+    dear[loads > capacities[:, None]] = np.inf  # who cannot do a job takes nobody's place
     few = min(m, _AGENTS)
     lists = (
         np.argsort(dear.T, axis=1, kind="stable")[:, :few],
