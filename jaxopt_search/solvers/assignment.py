@@ -172,10 +172,12 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
     dear -= dear.min(axis=0)
     dear[loads > capacities[:, None]] = np.inf  # who cannot do a job takes nobody's place
     few = min(m, _AGENTS)
-    lists = (
-        np.argsort(dear.T, axis=1, kind="stable")[:, :few],
-        np.argsort(dear, axis=1, kind="stable")[:, : -(-n * few // m)],
-    )
+    variables = np.argsort(dear, axis=1, kind="stable")[:, : -(-n * few // m)]
+    # Who has room for all jobs, such as one that stands for leaving them undone, is offered each.
+    (roomy,) = np.nonzero(loads.sum(axis=1) <= capacities)
+    if roomy.size:
+        dear[roomy[dear[roomy].argmin(axis=0)], np.arange(n)] = -np.inf
+    lists = np.argsort(dear.T, axis=1, kind="stable")[:, :few], variables
     dtype, rise = problem.penalty.dtype, _RISE * recipe.moves_per_search / n
     rule = _Priced(
         schedule=as_schedule(1.0),

@@ -70,3 +70,12 @@ def test_many_agents_that_cannot_do_a_job():
     loads = np.tile(loads[:, None], jobs)
     result = js.solve_assignment(costs, loads, capacities, max_steps=2000, **QUICK)
     assert (result.fun, result.x.tolist()) == (1000 * jobs, [agents - 1] * jobs)
+
+
+def test_an_agent_who_does_what_is_left():
+    """Dearer than all others, it is offered all jobs: with it, they always fit."""
+    rng, (agents, jobs) = np.random.default_rng(0), (12, 24)
+    costs, loads = rng.integers(1, 9, (agents, jobs)), np.full((agents, jobs), 2)
+    costs[-1], capacities = 10**4, np.array([2] * (agents - 1) + [2 * jobs])
+    result = js.solve_assignment(costs, loads, capacities, max_steps=5000, **QUICK)
+    assert result.feasible and (result.x == agents - 1).sum() == jobs - (agents - 1)
