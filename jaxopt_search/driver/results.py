@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxopt_search import contracts
 from jaxopt_search.backends.costs import cost_of
-from jaxopt_search.checks import check_permutation
 from jaxopt_search.driver import checkpoints, starts
 from jaxopt_search.engine.devices import host_device
 from jaxopt_search.engine.outcome import Outcome
@@ -172,8 +170,6 @@ class Best:
         check, solution = starts.check_of(self.problem), x
         if check is not None:
             solution = check(x, "its best solution")
-        elif self.problem.space == contracts.PERMUTATION:
-            check_permutation(x, len(x), "its best solution")
         self.x, (self.fun, self._counted) = x, self._costs(solution)
         checkpoints.check_cost(noted, self.fun)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxopt_search.backends import runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
-from jaxopt_search.contracts import check_part
+from jaxopt_search.contracts import check_parts
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive, is_true
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
@@ -165,7 +165,7 @@ def anneal(
       0
     """
     refuse_tracers(key, problem, caller="anneal")
-    check_part(problem, Problem)
+    check_parts(problem)
     resolved = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,

@@ -136,3 +136,22 @@ def test_static_arrays_are_refused_at_once():
     with refuses(TypeError, "weights"):
         js.solve(Weighted(np.arange(8)), SEARCH, 0, num_searches=2, max_steps=5)
     js.init(0, Weighted(tuple(range(8))), SEARCH, num_searches=2)
+
+
+@pytest.mark.parametrize(
+    ("initial", "message"),
+    [
+        (np.arange(1, 9), "initial counts from 1, expected a permutation of 0 to 7"),
+        (np.zeros(8, int), "initial holds 0 twice"),
+        (np.arange(7), r"initial has shape \(7,\), expected \(8,\)"),
+    ],
+)
+def test_starts_of_an_own_problem_are_permutations(initial, message):
+    """If it says that its solutions are: indices out of range cost something, too."""
+    with pytest.raises(ValueError, match=message):
+        js.solve(Own(), SEARCH, 0, initial=initial, num_searches=2, max_steps=9)
+
+
+def test_annealing_refuses_costs_before_it_measures_moves():
+    with pytest.raises(TypeError, match="returns a number of dtype bool"):
+        js.anneal(Own(cost=lambda order: tour_length(order) > 9), js.Swap(), max_steps=9)
