@@ -31,11 +31,9 @@ def check_bytes(num_bytes: int, what: str, advice: str = "") -> None:
         )
 
 
-def beyond_int32(what: str, other: str = "") -> ValueError:
+def beyond_int32(what: str, way_out: str = "dtype='float32'") -> ValueError:
     """Returns the error to raise for an instance whose costs int32 does not hold."""
-    return ValueError(
-        f"{what}, beyond int32 ({MAX_INT32}); use dtype='float32'{other} for inexact costs"
-    )
+    return ValueError(f"{what}, beyond int32 ({MAX_INT32}); use {way_out} for inexact costs")
 
 
 def check_floats(largest: float, most: float, name: str, least: float = _LEAST_FLOAT) -> None:
@@ -216,13 +214,11 @@ def dearest_edge(n: int, largest: Any, has_forbidden: bool) -> Any:
     return max(held if held > least else MAX_INT32 // _FORBIDDEN_AT_ONCE, least + 1)
 
 
-def check_tour_deltas(largest: Any) -> None:
-    """Refuses distances of which int32 cannot hold every delta."""
+def check_tour_deltas(largest: Any, way_out: str) -> None:
+    """Refuses distances of which int32 cannot hold every delta, and names the way out."""
     if (reached := tour_bound(0, largest)) > MAX_INT32:
-        raise beyond_int32(
-            f"distances up to {largest:.6g} change costs by up to {reached:.6g}",
-            " or metric='EUCLID'",
-        )
+        what = f"distances up to {largest:.6g} change costs by up to {reached:.6g}"
+        raise beyond_int32(what, way_out)
 
 
 def check_tour_floats(largest: float, name: str = "distances") -> None:

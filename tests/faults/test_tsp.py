@@ -25,7 +25,11 @@ def solve(problem, **options):
             TypeError,
             "dtype object",
         ),
-        (MATRIX_OF_FOUR * (2**31 - 1) + 1, ValueError, "beyond int32 (2147483647)"),
+        (
+            MATRIX_OF_FOUR * (2**31 - 1) + 1,
+            ValueError,
+            "beyond int32 (2147483647); use dtype='float32' for",
+        ),
         (changed(0, 1, 2**63, np.uint64), ValueError, "holds 9223372036854775808"),
         (np.ones((5, 2)), ValueError, "use tsp_from_coords"),
     ],

@@ -71,3 +71,11 @@ def test_unsigned_targets_of_a_maximum():
     qap = js.solve_qap(ones, ones, maximize=True, target=np.uint64(17), max_steps=20)
     assert (cut.fun, cut.success, qap.fun, qap.success) == (2, False, 16, False)
     assert js.max_cut(1, edges=edges, best_known_cut=np.uint8(2)).host.best_known == -2
+
+
+@pytest.mark.parametrize("offset", [7, 0.5, 3 * 10**12])
+def test_a_constant_beside_a_common_divisor(offset):
+    """Of large integers, which are counted in their divisor, whether it divides the constant."""
+    matrix = 10**12 * np.array([[-8, 9, 0], [0, -1, 9], [0, 0, -9]])
+    result = js.solve_qubo(js.qubo(matrix, offset=offset), max_steps=50)
+    assert result.fun == pytest.approx(-17 * 10**12 + offset, rel=1e-15)

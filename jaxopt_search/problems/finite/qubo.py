@@ -445,6 +445,7 @@ def _build(
                 raise found.refusal(f"{name} gives", "moves")
     refuse_orphans()
     is_whole = isinstance(offset, int) and not offset % unit
+    offset = offset // unit if is_whole else offset / unit
     linear, first, second, values = counted
     values = values.astype(np.dtype(dtype))
     if is_dense:
@@ -459,7 +460,7 @@ def _build(
         cost=functools.partial(_cost_on_host, counted, unit, offset),
         check=functools.partial(check_vector, sizes),
         unit=unit,
-        offset=offset // unit if is_whole else offset / unit,
+        offset=offset,
         best_known=best_known,
     )
     return QUBO(
@@ -473,7 +474,10 @@ def _build(
 
 
 def _cost_on_host(terms: Terms, unit: int, offset: Any, solution: np.ndarray) -> int | float:
-    """Returns the cost of a solution, of terms in multiples of a unit; exact for integers."""
+    """Returns the cost of a solution, of terms and an offset in multiples of a unit.
+
+    Exact if they are integers.
+    """
     ones = np.asarray(solution) == 1
     pairs = terms.values[ones[terms.first] & ones[terms.second]]
-    return (terms.linear[ones].sum().item() + pairs.sum().item()) * unit + offset
+    return (terms.linear[ones].sum().item() + pairs.sum().item() + offset) * unit

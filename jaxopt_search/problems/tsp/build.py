@@ -196,7 +196,7 @@ def _of_matrix(
         unit = max(int(np.gcd.reduce(matrix, axis=None)), 1)
         matrix, largest = matrix // unit, largest // unit
         dearest = bounds.dearest_edge(n, largest, has_forbidden)
-        bounds.check_tour_deltas(dearest)
+        bounds.check_tour_deltas(dearest, "dtype='float32'")
     matrix, most = np.where(allowed, matrix, dearest), n * largest
     if is_exact:
         most = min(most, dearest + n * min(matrix.min().item(), 0) - 1)
@@ -349,7 +349,7 @@ def tsp_from_coords(
     if metric == "EUCLID":
         bounds.check_tour_floats(diameters(points).item())
     else:
-        bounds.check_tour_deltas(_longest(points, metric))
+        bounds.check_tour_deltas(_longest(points, metric), "metric='EUCLID'")
     is_exact = metric != "EUCLID"
     host = Original(
         cost=CoordsLength(points, metric),

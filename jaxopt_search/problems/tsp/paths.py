@@ -45,7 +45,9 @@ def with_ends(problem: TSP, start: Any, end: Any) -> TSP:
         away = np.median(nearest[np.isfinite(nearest)]) if others.any() else 0.0
         away = matrix.dtype.type(np.floor(away) if is_exact else away)
     else:
-        away = 3 * np.abs(matrix[is_allowed]).max() + is_exact
+        known = matrix[is_allowed]
+        unit = (np.gcd.reduce(known.astype(np.int64)) or 1) if is_exact else 0
+        away = 3 * np.abs(known).max() + unit  # a multiple of what distances share
     far = away if is_allowed.all() else np.inf  # where an end is given
     wide = np.full((n + 1, n + 1), away, matrix.dtype)
     wide[:n, :n] = matrix

@@ -32,6 +32,8 @@ def matrix_of(kind: str, is_symmetric: bool, seed: int) -> np.ndarray:
     matrix = generator.integers(1, 100, (7, 7)).astype(float)
     if kind == "floats":
         matrix += generator.random((7, 7))
+    if kind == "large":
+        matrix *= 10**12
     if kind == "forbidden":
         matrix[generator.random((7, 7)) < 0.2] = np.inf
     np.fill_diagonal(matrix, 0)
@@ -45,6 +47,7 @@ def matrix_of(kind: str, is_symmetric: bool, seed: int) -> np.ndarray:
         (2, "free", "floats", False),
         (None, 3, "forbidden", True),
         (2, 3, "forbidden", False),
+        (2, 3, "large", True),
     ],
 )
 def test_paths_are_the_shortest(start, end, is_symmetric, kind):
