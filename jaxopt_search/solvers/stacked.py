@@ -230,8 +230,10 @@ class _Runs:
             self.blocks = [start(self._key, *own) for own in pairs]
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
-        each = search.evaluations_per_step
-        self._moves: int = stack.moves_per_step or size * each(one.problem)
+        num_moves = stack.moves_per_step
+        if num_moves is None:
+            num_moves = size * search.evaluations_per_step(one.problem)
+        self._moves: int = num_moves
         self.choice = stepping.choose("auto", self._team.own[0], one.problem, search)
         how = {"kind": stack.kind, "implementation": self.choice.implementation}
         self._are_real = self._split(numbers < size)

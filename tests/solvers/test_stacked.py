@@ -127,6 +127,12 @@ def test_qaps_are_maximized():
     assert result.fun[:2].tolist() == [-cheapest(negated[i], distances[i]) for i in (0, 1)]
 
 
+def test_qaps_of_one_facility_each():
+    """They have no swap to price, and one assignment."""
+    result = solve_qap([[[3]], [[4]]], [[[5]], [[6]]])
+    assert (result.fun.tolist(), np.ravel(result.x).tolist()) == ([15, 24], [0, 0])
+
+
 def test_one_fractional_instance_makes_all_so():
     """All stand in arrays of one dtype; costs are those of the matrices as given."""
     flows, distances = matrices(5, 6, 3)
