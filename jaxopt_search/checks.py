@@ -82,9 +82,7 @@ def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any 
     limits = np.iinfo(dtype)
     if math.isinf(target):
         return dtype.type(limits.max if target > 0 else limits.min)
-    if isinstance(offset, int):
-        return dtype.type(min(max(math.floor(target) // unit - offset, limits.min), limits.max))
-    costs = range(limits.min, limits.max + 1)  # in full, they are rounded
+    costs = range(limits.min, limits.max + 1)  # in full, those of a fractional offset are rounded
     met = bisect.bisect_right(costs, target, key=lambda cost: (cost + offset) * unit)
     return dtype.type(costs[max(met - 1, 0)])
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxopt_search.backends import counts, memory, random, tables
 from jaxopt_search.backends.costs import null_delta
@@ -231,18 +232,19 @@ class Tallied(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Places from `low` up to `high` - 1, [] int32 each: none if `high` is no more than `low`."""
+    """Places from `low` up to `high` - 1, [] int32 each: `NOWHERE` for none."""
 
-    low: jax.Array
-    high: jax.Array
+    low: Any
+    high: Any
 
     def with_other(self, other: Span, where: jax.Array) -> Span:
         """Returns the least span that holds both, or this one where `where` does not hold."""
-        is_empty = self.low >= self.high
-        low = jnp.where(is_empty, other.low, jnp.minimum(self.low, other.low))
-        high = jnp.maximum(self.high, other.high)
-        joins = where & (other.low < other.high)
-        return Span(jnp.where(joins, low, self.low), jnp.where(joins, high, self.high))
+        low, high = jnp.minimum(self.low, other.low), jnp.maximum(self.high, other.high)
+        return Span(jnp.where(where, low, self.low), jnp.where(where, high, self.high))
+
+
+EVERYWHERE = Span(np.int32(0), np.int32(counts.MAX_INT32))
+NOWHERE = Span(np.int32(counts.MAX_INT32), np.int32(0))
 
 
 class Neighborhood(abc.ABC):
@@ -296,7 +298,7 @@ class Neighborhood(abc.ABC):
         For searches that often go back, such as `iterated_local_search`: with `copy_span` they
         undo what has changed, and not all. Both are meant to be portable.
         """
-        return Span(jnp.int32(0), jnp.int32(counts.MAX_INT32))
+        return EVERYWHERE
 
     def copy_span(self, to: Any, source: Any, span: Span, where: jax.Array, /) -> Any:
         """Returns `source` where the scalar `where` holds, else `to`; it is written over `to`.

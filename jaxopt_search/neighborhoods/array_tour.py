@@ -65,14 +65,13 @@ class ArrayTourMoves(Neighborhood):
         if not memory.is_alone():  # then all searches copy as much as one that copies all
             return memory.copy(to, source, where)
         capacity, cities = to.city.shape[0], memory.settled(source.city)
-        low, high = jnp.maximum(span.low, 0), jnp.minimum(span.high, capacity)
+        low, size = span.low, jnp.maximum(jnp.minimum(span.high, capacity) - span.low, 0)
 
         def copy_one(index: jax.Array, is_inside: jax.Array, to: ArrayTour) -> ArrayTour:
             at = jnp.minimum(low + index, capacity - 1)
             return _put(to, at, load(cities, at), is_inside)
 
-        count = jnp.where(where, high - low, 0)
-        return memory.each_index(count, capacity, copy_one, to, tile=_COPIED)
+        return memory.each_index(jnp.where(where, size, 0), capacity, copy_one, to, tile=_COPIED)
 
 
 def wrap(position: jax.Array, n: Size) -> jax.Array:

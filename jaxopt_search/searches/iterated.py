@@ -6,7 +6,6 @@ geometric traveling salesman problems", 1992, for looking only where something h
 """
 
 import dataclasses
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -15,13 +14,15 @@ from jax import lax
 
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_count
+from jaxopt_search.checks import check_count
 from jaxopt_search.contracts import check_part
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import acceptance as rules
 from jaxopt_search.searches.acceptance import Acceptance, Trial
 from jaxopt_search.searches.base import TrajectorySearch
 from jaxopt_search.types import (
+    EVERYWHERE,
+    NOWHERE,
     ByElement,
     Cost,
     Info,
@@ -122,7 +123,7 @@ class IteratedLocalSearch(TrajectorySearch):
     def init(self, problem: Problem, solution: Solution) -> IteratedState:
         representation, cost, best, best_cost = self.start(problem, solution)
         home, queue = (representation, cost), self._everywhere(problem)
-        spans, history = (_span(False), _span(False)), self.acceptance.start(cost)
+        spans, history = (NOWHERE, NOWHERE), self.acceptance.start(cost)
         return IteratedState(representation, cost, best, best_cost, *home, queue, *spans, history)
 
     def look(self, problem: Problem, state: IteratedState) -> IteratedState:
@@ -131,8 +132,8 @@ class IteratedLocalSearch(TrajectorySearch):
             home=state.representation,
             home_cost=state.cost,
             queue=self._everywhere(problem),
-            changed=_span(False),
-            unlike_best=_span(True),
+            changed=NOWHERE,
+            unlike_best=EVERYWHERE,
         )
 
     def refresh(self, problem: Problem, state: IteratedState) -> IteratedState:
@@ -140,7 +141,7 @@ class IteratedLocalSearch(TrajectorySearch):
         refreshed = super().refresh(problem, state)
         home, home_cost = self.anew(problem, state.home)
         parts = {"home": home, "home_cost": home_cost, "queue": state.queue}
-        return refreshed._replace(**parts, changed=_span(True))
+        return refreshed._replace(**parts, changed=EVERYWHERE)
 
     def step(
         self, stream: Stream, control: Any, problem: Problem, state: IteratedState
@@ -207,8 +208,8 @@ class IteratedLocalSearch(TrajectorySearch):
         passes = rule.passes(Trial(control, state.history, home_cost, change, words))
         is_best, stays, returns = where & (cost < state.best_cost), where & passes, where & ~passes
         hood, representation, changed = self.neighborhood, state.representation, state.changed
-        current, nowhere = hood.snapshot(representation), _span(False)
-        unlike_best = _either(is_best, nowhere, state.unlike_best)
+        current = hood.snapshot(representation)
+        unlike_best = memory.copy(state.unlike_best, NOWHERE, is_best)
         home = hood.copy_span(state.home, representation, changed, stays)
         state = state._replace(
             best=hood.copy_span(state.best, current, state.unlike_best, is_best),
@@ -217,7 +218,7 @@ class IteratedLocalSearch(TrajectorySearch):
             home_cost=jnp.where(stays, cost, home_cost),
             representation=hood.copy_span(representation, home, changed, returns),
             cost=jnp.where(returns, home_cost, jnp.where(where, cost, state.cost)),
-            changed=_either(where, nowhere, changed),
+            changed=memory.copy(changed, NOWHERE, where),
             unlike_best=unlike_best.with_other(changed, returns),
         )
         if state.history is not None:
@@ -279,15 +280,6 @@ class IteratedLocalSearch(TrajectorySearch):
 
     def num_warps(self, problem: Problem, num_searches: int) -> int:
         return self.neighborhood.num_warps(problem)
-
-
-def _span(everywhere: bool) -> Span:
-    """Returns the span of all places, or of none."""
-    return Span(jnp.int32(0), jnp.int32(MAX_INT32 if everywhere else 0))
-
-
-def _either(condition: jax.Array, span: Span, other: Span) -> Span:
-    return jax.tree.map(functools.partial(jnp.where, condition), span, other)
 
 
 def iterated_local_search(

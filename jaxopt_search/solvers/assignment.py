@@ -1,8 +1,6 @@
 """One call from costs, sizes and capacities to who does what: `solve_assignment`."""
 
 import dataclasses
-import os
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,11 +9,9 @@ import numpy as np
 
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
-from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import resolve
-from jaxopt_search.driver.results import Report
-from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
 from jaxopt_search.neighborhoods import AssignOrSwap
 from jaxopt_search.problems.finite.generalized_assignment import (
     GeneralizedAssignment,
@@ -49,17 +45,10 @@ def solve_assignment(
     key: Any = 0,
     *,
     max_seconds: float | None = None,
-    max_steps: int | None = None,
     target: float | None = None,
     num_searches: int | None = None,
     initial: Any = None,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = checkpoints.DEFAULT_SECONDS,
-    resume: str | os.PathLike | bool | None = None,
-    callback: Callable[[Report], Any] | None = None,
-    history_size: int = 1000,
-    devices: Devices = "all",
-    show_progress: bool = False,
+    **options: Any,
 ) -> Result:
     """Returns which agent does each job, within capacities, at a low cost: generalized assignment.
 
@@ -77,10 +66,11 @@ def solve_assignment(
       capacities: [m] integers from 0 on.
       key: an integer seed or a `jax.random.key`.
       max_seconds: seconds of search, as in `solve`; 10 if no limit is given.
-      max_steps: steps of each search.
       target: end once a cost is at most this.
       num_searches: searches side by side; None for a number that suits the devices.
       initial: start solutions, as in `solve`.
+      options: `max_steps`, `devices`, by default all, `callback`, `checkpoint`, `checkpoint_every`,
+        `resume`, `history_size` and `show_progress`, as in `anneal`.
 
     Returns:
       A `Result`; `x` is [n] int32, the agent of each job. If no search has found an assignment
@@ -100,17 +90,7 @@ def solve_assignment(
         if np.ndim(sizes) == 1:
             sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
         problem = generalized_assignment(costs, sizes, capacities)
-    resolved = resolve(
-        max_steps=max_steps,
-        max_seconds=max_seconds,
-        devices=devices,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        show_progress=show_progress,
-        callback=callback,
-        history_size=history_size,
-    )
+    resolved = resolve(**options, max_seconds=max_seconds)
     with resolved.team.same_call():
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)

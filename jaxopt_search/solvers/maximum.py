@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxopt_search.checks import check_number
 from jaxopt_search.driver.results import Report
 from jaxopt_search.results import History, Result, StackedResult
 
@@ -27,6 +28,12 @@ class Opposite:
             return solutions, 0 - costs
 
         return self._callback(report._replace(fun=0 - report.fun, fetch=fetch))
+
+
+def opposite_target(target: Any) -> Any:
+    """Returns what the opposite problem is to reach; `"optimum"` and None stay as they are."""
+    is_number = target is not None and not isinstance(target, str)
+    return 0 - check_number("target", target) if is_number else target
 
 
 def opposite(result: Result | StackedResult) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import jax
 
-from jaxopt_search.checks import check_count, check_number, check_option
+from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import resolve
@@ -35,7 +35,7 @@ from jaxopt_search.solvers.anneal import (
     refuse_for_several,
     starts_with,
 )
-from jaxopt_search.solvers.maximum import Opposite, opposite
+from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
@@ -143,8 +143,7 @@ def solve_qap(
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
             flow, linear = negated(flow), None if linear is None else negated(linear)
-            if target is not None and not isinstance(target, str):
-                target = -check_number("target", target)
+            target = opposite_target(target)
         devices, is_on_cpu = resolved.devices, is_cpu(resolved.devices[0])
         if is_several(flow):
             others = {"linear": linear, "partial_match": partial_match, "initial": initial}

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from jaxopt_search.checks import check_number
 from jaxopt_search.driver.run import solve
 from jaxopt_search.neighborhoods import Flip
 from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
 from jaxopt_search.results import Result
 from jaxopt_search.searches import simulated_bifurcation
 from jaxopt_search.solvers.anneal import anneal, completed
-from jaxopt_search.solvers.maximum import Opposite, opposite
+from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 
 # Up to so many couplings of a variable, on average, bifurcation finds better sums than annealing.
 _MOST_COUPLINGS = 20
@@ -87,6 +86,5 @@ def solve_max_cut(
     problem = max_cut(weights, edges=edges, num_vertices=num_vertices)
     if callable(callback):
         callback = Opposite(callback)
-    target = None if target is None else 0 - check_number("target", target)
-    options |= {"callback": callback, "target": target}
+    options |= {"callback": callback, "target": opposite_target(target)}
     return opposite(solve_qubo(problem, key, **options))

@@ -64,10 +64,9 @@ def test_where_nothing_fits_it_says_so():
 
 def test_many_agents_that_cannot_do_a_job():
     """They take no place among those to whom it is offered, cheap as they are."""
-    agents, jobs = 12, 6
-    costs, loads, capacities = np.full((agents, jobs), 3), np.full(agents, 5), np.zeros(agents)
+    shape = agents, jobs = 12, 6
+    costs, loads, capacities = np.full(shape, 3), np.full(shape, 5), np.zeros(agents)
     costs[-1], capacities[-1] = 1000, 5 * jobs
-    loads = np.tile(loads[:, None], jobs)
     result = js.solve_assignment(costs, loads, capacities, max_steps=2000, **QUICK)
     assert (result.fun, result.x.tolist()) == (1000 * jobs, [agents - 1] * jobs)
 
