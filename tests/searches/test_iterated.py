@@ -3,7 +3,6 @@
 import collections
 import functools
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -175,7 +174,7 @@ def test_a_refresh_lets_a_descent_go_on():
     for name in ("cost", "home_cost"):
         np.testing.assert_allclose(getattr(found, name), getattr(state, name), rtol=1e-6)
     np.testing.assert_array_equal(found.home.city, state.home.city)
-    chex.assert_trees_all_equal(found.queue, state.queue)
+    jax.tree.map(np.testing.assert_array_equal, found.queue, state.queue)
     assert found.best_cost <= found.cost
 
 
