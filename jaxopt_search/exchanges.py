@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxopt_search.backends import floats, memory, random
+from jaxopt_search.backends import Implementation, floats, memory, random
 from jaxopt_search.backends.costs import cost_change
 from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.contracts import check_part
@@ -142,11 +142,6 @@ class Recombine(Exchange):
         """What the crossover is for."""
         return self.crossover.space
 
-    @property
-    def takes_long_to_compile(self) -> bool:
-        """Whether the crossover does."""
-        return self.crossover.takes_long_to_compile
-
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))
@@ -158,10 +153,15 @@ class Recombine(Exchange):
         return jnp.where(own < first, -1, other)
 
     def combine(
-        self, words: tuple[jax.Array, jax.Array], problem: Problem, own: Solution, given: Solution
+        self,
+        words: tuple[jax.Array, jax.Array],
+        problem: Problem,
+        own: Solution,
+        given: Solution,
+        implementation: Implementation,
     ) -> Any:
         keys = random.typed_key(words)
-        return self.crossover.children(keys, problem, own, given, self.share)
+        return self.crossover.children(keys, problem, own, given, self.share, implementation)
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends import counts, memory, random, tables
+from jaxopt_search.backends import Implementation, counts, memory, random, tables
 from jaxopt_search.backends.costs import null_delta
 
 if TYPE_CHECKING:
@@ -604,9 +604,6 @@ class Crossover(abc.ABC):
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
 
-    takes_long_to_compile: bool = False
-    """Whether `solve` makes its exchanges by a program of their own, compiled beside the steps."""
-
     @abc.abstractmethod
     def child(self, key: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /) -> Any:
         """Returns the solution from which the search with the best `own` continues.
@@ -618,9 +615,17 @@ class Crossover(abc.ABC):
         """
 
     def children(
-        self, keys: jax.Array, problem: Any, own: Any, given: Any, share: jax.Array, /
+        self,
+        keys: jax.Array,
+        problem: Any,
+        own: Any,
+        given: Any,
+        share: jax.Array,
+        implementation: Implementation,
+        /,
     ) -> Any:
-        """Returns a child for each of S searches: all but problem and share have an axis [S]."""
+        """Returns a child for each of S searches: all arrays but those of `problem` and `share`
+        have an axis [S]. `implementation` says by what steps are made."""
         make_one = jax.vmap(self.child, in_axes=(0, None, 0, 0, None))
         return make_one(keys, problem, own, given, share)
 
@@ -634,9 +639,6 @@ class Exchange(abc.ABC):
     """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
-
-    takes_long_to_compile: bool = False
-    """Whether `solve` makes it by a program of its own, which is compiled beside the steps."""
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array:
         """Returns for each search the index of the one whose solution it continues from.
@@ -656,9 +658,10 @@ class Exchange(abc.ABC):
     island; they are to stay behind the others.
     """
     combine: Any = None
-    """`combine(words, problem, own, given)`: what searches continue from, made of what they would
-    pass on themselves and of their donors' solutions, leaves [S, ...]. `words`: two uint32 [S].
-    Without it they continue from their donors'.
+    """`combine(words, problem, own, given, implementation)`: what searches continue from, made of
+    what they would pass on themselves and of their donors' solutions, leaves [S, ...]. `words`: two
+    uint32 [S]; `implementation`: by what steps are made. Without it they continue from their
+    donors'.
     """
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array | None:

@@ -147,7 +147,7 @@ CASES = [
     Case("ring", solved(tour, pspm, exchange=js.ring(every=7)), XLA, (4,)),
     Case("resample", solved(tour, pspm, exchange=js.resample(COOLING, every=40)), XLA, (4,)),
     Case("recombine", solved(tour, pspm, exchange=js.recombine(every=25, alike=0.3)), XLA, (3,)),
-    Case("edge assembly", solved(cities, two_opt, exchange=assembly), XLA, (4,)),
+    Case("edge assembly", solved(cities, two_opt, exchange=assembly), devices=(4,)),
     Case("target", solved(tour, pspm, target=4000, max_steps=2000), devices=(4,)),
     Case("target", resumed(tour, pspm, target=4000, max_steps=2000), XLA, note="resumed, "),
     Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),

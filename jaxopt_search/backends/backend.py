@@ -23,6 +23,9 @@ Tree = TypeVar("Tree")
 Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
 """Where in a buffer of one axis or of two."""
 
+SEARCHES = "searches"
+"""The axis of searches side by side, where portable code runs by `choice.for_each` under XLA."""
+
 LANES = 32
 """Elements that `copy` and moves of many elements handle at once, a warp's number of threads."""
 
@@ -98,11 +101,22 @@ class Backend:
     def fori_loop(self, num: Any, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
         return loops.fori_loop(0, num, body, tree)
 
+    def while_loop(
+        self, goes_on: Callable[[Any], Any], change: Callable[[Any, jax.Array], Any], tree: Any
+    ) -> Any:
+        """Like `memory.while_loop`."""
+        return loops.while_loop(goes_on, lambda tree: change(tree, jnp.bool_(True)), tree)
+
     def each_index(
         self, num: jax.Array, max_num: int, body: Callable[..., Any], tree: Any, tile: int
     ) -> Any:
         lane = lax.iota(jnp.int32, max_num)
         return body(lane, lane < num, tree)
+
+    def number_before(self, where: jax.Array) -> jax.Array:
+        """Like `memory.number_before`."""
+        own = where.astype(jnp.int32)
+        return jnp.cumsum(own) - own if own.ndim else jnp.zeros_like(own)
 
     def num_lanes(self, number: int) -> int:
         """Returns how many lanes `memory.lanes` has for this many."""
@@ -137,6 +151,15 @@ class XLA(Backend):
     """Searches side by side, by `vmap`: branches are left to masks."""
 
     is_alone = False
+
+    def while_loop(
+        self, goes_on: Callable[[Any], Any], change: Callable[[Any, jax.Array], Any], tree: Any
+    ) -> Any:
+        # All go on until the last one ends: else XLA would copy what each of them carries.
+        def any_goes_on(tree: Any) -> jax.Array:
+            return lax.pmax(goes_on(tree).astype(jnp.int32), SEARCHES) > 0
+
+        return loops.while_loop(any_goes_on, lambda tree: change(tree, goes_on(tree)), tree)
 
     def computed_once(self, tree: Tree) -> Tree:
         return lax.optimization_barrier(tree)

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import jax
+import jax.numpy as jnp
 
-from jaxopt_search.backends.backend import named
+from jaxopt_search.backends import memory
+from jaxopt_search.backends.backend import SEARCHES, named
+from jaxopt_search.backends.native import as_one_function
 from jaxopt_search.errors import NotPortable
 
 Implementation: TypeAlias = Literal["auto", "xla", "native", "cuda", "interpret"]
@@ -196,6 +199,67 @@ def launch(
     """
     kernel = named(implementation)
     return kernel.launch(body, num_steps, shared, carry, between, num_warps)
+
+
+def for_each(
+    fn: Callable[[Any, Any, Any], Any],
+    shared: Any,
+    own: Any,
+    scratch: Any,
+    never: jax.Array,
+    *,
+    implementation: Implementation,
+    num_warps: int = 1,
+) -> Any:
+    """Returns `fn(shared, own, scratch)` for each search, leaves [S, ...], by an implementation.
+
+    Args:
+      fn: portable; returns `scratch` after it has written to it, where leaves with an axis are
+        buffers of zeros at first.
+      shared: a pytree of arrays that all searches read.
+      own: a pytree of arrays [S, ...].
+      scratch: a pytree of `jax.ShapeDtypeStruct`, of one search.
+      never: [] bool, False when it runs but not known to be so when it is compiled.
+      num_warps: of a program of a kernel.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from jaxopt_search.backends import memory
+      >>> def doubled(table, number, scratch):
+      ...     return memory.store(scratch, number, 2 * memory.load(table, number), jnp.bool_(True))
+      >>> table, numbers = jnp.array([5, 6]), jnp.array([0, 1, 1])
+      >>> own = numbers, jax.ShapeDtypeStruct((2,), jnp.int32), jnp.bool_(False)
+      >>> for_each(doubled, table, *own, implementation="xla").tolist()
+      [[10, 0], [0, 12], [0, 12]]
+    """
+    size = jax.tree.leaves(own)[0].shape[0]
+
+    def zeros(*axes: int) -> Any:
+        return jax.tree.map(lambda leaf: jnp.zeros((*axes, *leaf.shape), leaf.dtype), scratch)
+
+    def alone(shared: Any, own: Any) -> Any:
+        return fn(shared, own, zeros())
+
+    if implementation == "xla":
+        return jax.vmap(alone, (None, 0), axis_name=SEARCHES)(shared, own)
+    if implementation == "native":
+
+        def natively(shared: Any, own: Any) -> Any:
+            with memory.one_search("native"):
+                return alone(shared, own)
+
+        one = jax.custom_batching.sequential_vmap(as_one_function(natively))
+        run: Any = jax.vmap(one, (None, None, 0))
+        return run(never, shared, own)
+    return launch(
+        lambda _, read, buffers: fn(read[0], read[1], buffers),
+        jnp.int32(1),
+        shared,
+        zeros(size),
+        between=own,
+        num_warps=num_warps,
+        implementation=implementation,
+    )
 
 
 def obstacle(fn: Callable[..., Any], *args: Any) -> str:

@@ -48,6 +48,7 @@ __all__ = [
     "is_native",
     "lanes",
     "load",
+    "number_before",
     "one_search",
     "overwrite",
     "pick",
@@ -56,6 +57,7 @@ __all__ = [
     "store",
     "target",
     "when",
+    "while_loop",
 ]
 
 Tree = TypeVar("Tree")
@@ -266,6 +268,43 @@ def fori_loop(num: jax.Array, body: Callable[[jax.Array, Any], Any], tree: Any) 
       6
     """
     return target().fori_loop(num, body, tree)
+
+
+def while_loop(
+    goes_on: Callable[[Any], jax.Array],
+    change: Callable[[Any, jax.Array], Any],
+    tree: Any,
+) -> Any:
+    """Returns `tree` after `change(tree, where)` while `goes_on(tree)` holds; written in place.
+
+    Only within `backends.for_each`. Searches side by side go on together until none does any more.
+
+    Args:
+      goes_on: returns [] bool; reads no buffers.
+      change: as in `when`: it must return `tree` itself unless the scalar `where` holds.
+      tree: a pytree of arrays, buffers and scalars.
+
+    Example:
+      >>> def halve(number, where):
+      ...     return jnp.where(where, number // 2, number)
+      >>> with one_search("native"):
+      ...     int(while_loop(lambda number: number > 5, halve, jnp.int32(40)))
+      5
+    """
+    return target().while_loop(goes_on, change, tree)
+
+
+def number_before(where: jax.Array) -> jax.Array:
+    """Returns in how many of the lanes before each one `where` holds, int32; for `each_index`.
+
+    Args:
+      where: bool, [M] or [].
+
+    Example:
+      >>> number_before(jnp.array([True, False, True])).tolist()
+      [0, 1, 1]
+    """
+    return target().number_before(where)
 
 
 def each_index(

@@ -168,6 +168,20 @@ def uniform(word: jax.Array) -> jax.Array:
     return (word >> jnp.uint32(8)).astype(jnp.float32) * jnp.float32(2**-24)
 
 
+def mixed(word: jax.Array) -> jax.Array:
+    """Returns a random word of each word, uint32: cheaper than a key's, for choices of no weight.
+
+    The last steps of MurmurHash3 (Appleby, 2011).
+
+    Example:
+      >>> mixed(jnp.array([0, 1, 2], jnp.uint32)).tolist()
+      [0, 1364076727, 821347078]
+    """
+    word = (word ^ (word >> jnp.uint32(16))) * jnp.uint32(0x85EBCA6B)
+    word = (word ^ (word >> jnp.uint32(13))) * jnp.uint32(0xC2B2AE35)
+    return word ^ (word >> jnp.uint32(16))
+
+
 def below(word: jax.Array, n: int | jax.Array) -> jax.Array:
     """Returns int32 in [0, n), of the shape of `word`: the upper word of the 64-bit `word * n`.
 

@@ -5,36 +5,35 @@
 Nagata, Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling
 salesman problem", 2013. Where two tours differ, their edges form closed walks that take an edge of
 one and an edge of the other by turns, AB-cycles. A child is a tour in which some of these walks
-have changed hands, its parts joined where it fell apart. Here all walks of a pair of tours are
-followed at once, by pointer doubling, without a loop over cities.
+have changed hands, its parts joined where it fell apart.
 
-Tours are told by the ends of their edges. City c has end 2c of the edge to the city after it, and
-end 2c + 1 of the edge from the city before it; the mate of an end is the other end of its edge.
-Cities and ends of S tours are numbered through: the first city of tour s has number s * capacity.
-So one index reads an array of all, which takes XLA fewer passes to compile than two. Cities behind
-those of a padded problem are their own neighbors.
+Cities are told by their positions in the own tour, and edges by their ends: position p has end 2p
+of the edge to the city after it, and end 2p + 1 of the edge from the city before it; the mate of an
+end is the other end of its edge. All of it is portable: what depends on all cities is done by
+lanes, and walks are followed one after the other, past what the tours do not share.
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import bit_sets, floats, loops, memory, random
+from jaxopt_search.backends import Implementation, for_each, memory, random
+from jaxopt_search.backends.memory import each_index, load, store
 from jaxopt_search.checks import check_count, check_suits
-from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
-from jaxopt_search.types import Crossover, null_delta
+from jaxopt_search.types import Cost, Crossover, null_delta
 
-_MOST_JOINS = 32
+_MOST_PARTS = 32  # that are joined
 _JOINED_AT = 64  # cities of a part at which it may be joined to another
-_WHOLE = 30  # the edges of two tours of float instances add up to 2**29 to 2**30 units
+_CITIES_PER_WARP, _MOST_WARPS = 512, 4
+_ROUNDING = 2.0**-20  # of float distances
 
 
 @pytree
@@ -48,7 +47,6 @@ class EdgeAssembly(Crossover):
     """
 
     candidates: jax.Array
-    takes_long_to_compile = True
 
     def child(
         self, key: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array
@@ -70,32 +68,33 @@ class EdgeAssembly(Crossover):
         return self.children(key[None], problem, own[None], given[None], share)[0]
 
     def children(
-        self, keys: jax.Array, problem: TSP, own: jax.Array, given: jax.Array, share: jax.Array
+        self,
+        keys: jax.Array,
+        problem: TSP,
+        own: jax.Array,
+        given: jax.Array,
+        share: jax.Array,
+        implementation: Implementation = "xla",
     ) -> jax.Array:
         """Returns a child of each pair of tours, [S, n] int32, as `child` makes one.
 
         Args:
           keys: [S] typed.
           own, given: [S, n] int32 tours.
+          implementation: one of `backends.Implementation`, not `"auto"`.
         """
         check_suits("EdgeAssembly", "a TSP", problem, isinstance(problem, TSP))
-        coin, draw = jax.vmap(permutation.words, in_axes=(0, None))(keys, problem.capacity)
-        walks = _walks(problem, jnp.stack([own, given]), coin & 1 != 0)
-        is_better = take_flat(_gains(problem, walks), walks.number) < 0
-        chance = random.uniform(take_flat(draw, walks.number >> 1))
-        chance = jnp.where(is_better, chance, jnp.inf)
-        least = chance.min(axis=(1, 2))
-        is_taken = is_better & (chance <= jnp.maximum(share, least)[:, None, None])
-        differs = least < jnp.inf
-        mate = jnp.where(is_taken, walks.given, walks.own)
-        mate, is_one = join_parts(problem, self.candidates, mate)
-        tours = jnp.concatenate([tours_of(problem, mate), own])
-        cost, own_cost = jnp.split(memory.computed_once(jax.vmap(problem.cost)(tours)), 2)
-        is_shorter = is_one & differs & (cost < own_cost)
-        # By index: what reads the result does not compute it again, as it would a choice.
-        search = lax.iota(jnp.int32, len(own))
-        chosen = jnp.where(is_shorter, search, search + len(own))
-        return tours.at[chosen].get(**memory.IN_BOUNDS)
+        words = tuple(jax.vmap(random.data_of)(keys).T)
+        made = for_each(
+            _assemble,
+            (problem, self.candidates, share),
+            (words, own, given),
+            _scratch(problem),
+            share < 0,
+            implementation=implementation,
+            num_warps=_num_warps(problem),
+        )
+        return made.child
 
 
 def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
@@ -104,7 +103,8 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     Among Nagata and Kobayashi's variants this lies at random between EAX-Single and EAX-Rand: it
     takes a share of the AB-cycles, and none that makes the tour longer. Parts are joined as in
     their work, the smallest first, by the best 2-opt move to a candidate, but from at most 64
-    cities of the part. A child takes O(n log n) operations, O(log n) of them in sequence.
+    cities of the part. A child takes a few operations for each city, of which those are done in
+    sequence that concern edges in which the tours differ.
 
     Args:
       problem: of symmetric distances; it may be traced.
@@ -138,270 +138,534 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     return EdgeAssembly(candidates=jax.device_put(lists))
 
 
-class _Walks(NamedTuple):
-    """The AB-cycles of pairs of tours, [S, n, 2] by ends of the first.
+class _Scratch(NamedTuple):
+    """What an assembly writes, of one pair of tours with n cities.
 
     Attributes:
-      own: int32, the mate of each end.
-      given: int32, its mate if its AB-cycle changes hands.
-      number: int32, the number of its AB-cycle: the lowest of its ends. An edge of both tours is an
-        AB-cycle of its own.
+      child: [n] int32, the result.
+      place: [n] int32, the position of each city in the own tour.
+      order: [n] int32, the given tour, by positions in the own one; `rank` is its inverse.
+      is_crossed: [n] int32, 1 where a walk that comes along the edge to the city after, of one
+        tour, goes on by the edge from the city before, of the other tour.
+      differing: [n] int32, the first ones, the positions whose edge to the next one only `own` has.
+      given: [2n] int32, the mate of each end if its AB-cycle changes hands.
+      change: [2n] by how much the edge there gets longer then.
+      cycle: [2n] int32, the number of its AB-cycle, or -1.
+      chance: [n] float32, by AB-cycles: it changes hands if this is low.
+      gain: [n] by how much longer all of an AB-cycle gets then.
+      mate: [2n] int32, the mate of each end in the child.
+      segment: [n] int32, the number of the segment of `own` in which a position is: positions
+        that are neighbors in the child, too.
+      last: [n] int32, the last position of each segment.
+      part: [n] int32, the part of the child that each segment is in, or -1.
+      offset: [n] int32, the position of each segment's first city in the child, or in the part
+        after other parts; -1 less that if the segment is reversed, of its last one.
+      size, member, whole: [parts] int32, the cities of each part, a position in it, and the part
+        that it belongs to since parts were joined.
+      own: [cities] int32, positions of the part that is joined.
     """
 
+    child: jax.Array
+    place: jax.Array
+    order: jax.Array
+    rank: jax.Array
+    is_crossed: jax.Array
+    differing: jax.Array
+    given: jax.Array
+    change: jax.Array
+    cycle: jax.Array
+    chance: jax.Array
+    gain: jax.Array
+    mate: jax.Array
+    segment: jax.Array
+    last: jax.Array
+    part: jax.Array
+    offset: jax.Array
+    size: jax.Array
+    member: jax.Array
+    whole: jax.Array
+    own: jax.Array
+
+
+def _num_warps(problem: TSP) -> int:
+    return min(memory.power_of_two(max(1, problem.capacity // _CITIES_PER_WARP)), _MOST_WARPS)
+
+
+def _scratch(problem: TSP) -> _Scratch:
+    n, city = problem.capacity, jax.ShapeDtypeStruct((), jnp.int32)
+    sizes = dict.fromkeys(("given", "change", "cycle", "mate"), 2 * n)
+    sizes |= dict.fromkeys(("size", "member", "whole"), _MOST_PARTS) | {"own": _JOINED_AT}
+    distance = jax.eval_shape(problem.distance, city, city).dtype
+    dtypes = {"change": distance, "gain": distance, "chance": jnp.float32}
+    return _Scratch._make(
+        jax.ShapeDtypeStruct((sizes.get(name, n),), dtypes.get(name, jnp.int32))
+        for name in _Scratch._fields
+    )
+
+
+class _Pair(NamedTuple):
+    """Two tours, and what is known with them.
+
+    Attributes:
+      n: [] int32, how many cities take part.
+      own, given: [capacity] int32.
+      words: two [] uint32, random.
+    """
+
+    problem: TSP
+    candidates: jax.Array
+    n: jax.Array
     own: jax.Array
     given: jax.Array
-    number: jax.Array
+    words: tuple[jax.Array, jax.Array]
+
+    def wrapped(self, position: jax.Array) -> jax.Array:
+        """Returns positions from -1 to n within the tour."""
+        inside = jnp.where(position < self.n, position, position - self.n)
+        return jnp.where(inside < 0, inside + self.n, inside)
+
+    def beside(self, end: jax.Array) -> jax.Array:
+        """Returns the mates of ends in the own tour."""
+        side = end & 1
+        return 2 * self.wrapped((end >> 1) + 1 - 2 * side) + 1 - side
+
+    def distance(self, position: jax.Array, other: jax.Array) -> jax.Array:
+        return self.problem.distance(load(self.own, position), load(self.own, other))
+
+    def each(self, num: jax.Array, body: Any, tree: Any) -> Any:
+        """Like `each_index` of indices below n, all of which `body` may read at."""
+
+        def inside(index: jax.Array, where: jax.Array, tree: Any) -> Any:
+            return body(jnp.minimum(index, self.n - 1), where, tree)
+
+        return each_index(num, self.problem.capacity, inside, tree, self.tile)
+
+    @property
+    def tile(self) -> int:
+        """Two indices for each thread of a kernel."""
+        return 2 * memory.LANES * _num_warps(self.problem)
 
 
-def _walks(problem: TSP, tours: jax.Array, coin: jax.Array) -> _Walks:
-    """Returns the AB-cycles of pairs of tours, [2, S, n].
+def _assemble(shared: Any, own: Any, scratch: _Scratch) -> _Scratch:
+    """Writes the child of a pair of tours; portable."""
+    (problem, candidates, share), (words, tour, given) = shared, own
+    pair = _Pair(problem, candidates, jnp.int32(problem.n), tour, given, words)
 
-    At each city the walk changes from an edge of one tour to one of the other. If they share an
-    edge there, it is paired with itself, else the pairs are by `coin`, [S, n] bool.
-    """
-    mate, others = both = mates_of(problem, tours)
-    after, before, others_after, others_before = (
-        (ends >> 1)[:, :, side] for ends in both for side in (0, 1)
-    )
-    is_along = (after == others_after) | (before == others_before)
-    is_against = (after == others_before) | (before == others_after)
-    is_crossed = jnp.where(is_along | is_against, is_against, coin)
-    # From an end over to the other tour, along its edge, and back.
-    there = jnp.where(is_crossed[:, :, None], others[:, :, ::-1], others)
-    beyond = there ^ take_flat(is_crossed.astype(jnp.int32), there >> 1)
-    # Both ways along a walk have the same number.
-    number = least_on_cycle(take_flat(beyond, mate), jnp.minimum(flat_index(mate), mate))
-    return _Walks(mate, beyond, number)
+    def keep(index: jax.Array, where: jax.Array, child: jax.Array) -> jax.Array:
+        return store(child, index, load(tour, index, where), where)
 
+    capacity = problem.capacity
+    kept = each_index(jnp.int32(capacity), capacity, keep, scratch.child, pair.tile)
+    scratch = _located(pair, scratch._replace(child=kept))
+    scratch, number, unit = _differing(pair, scratch)
+    scratch, num_cycles, least = _cycles(pair, scratch, number, unit)
 
-def _gains(problem: TSP, walks: _Walks) -> jax.Array:
-    """Returns how much longer a tour gets if an AB-cycle changes hands, [S, n, 2] by its number."""
-    city = lax.broadcasted_iota(jnp.int32, walks.own.shape, 1)
-    first = offset(problem, walks.own)
-    lost, won = (problem.distance(city, (to >> 1) - first) for to in (walks.own, walks.given))
-    if jnp.issubdtype(lost.dtype, jnp.floating):
-        # Sums of integers are the same in any order.
-        both = (jnp.abs(lost) + jnp.abs(won)).reshape(len(lost), -1)
-        whole = floats.total(both) / 2  # each edge has two ends
-        units = floats.power_of_two(_WHOLE, whole)[:, None, None]
-        lost, won = (jnp.round(part * units).astype(jnp.int32) for part in (lost, won))
-    return sum_by(walks.number, won - lost)  # once at either end of an edge
+    def change_hands(scratch: _Scratch, where: jax.Array) -> _Scratch:
+        limit = jnp.maximum(share, least)
+        scratch = _exchanged(pair, scratch, number, limit, where)
+        change = _gain(pair, scratch, num_cycles, limit)
+        scratch, num_parts = _parts(pair, scratch, where)
+        scratch, change, is_one = _joined(pair, scratch, num_parts, change, where)
+
+        def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
+            return _written(pair, _parts(pair, scratch, where)[0], where)
+
+        return memory.when(where & is_one & (change < -unit), write, scratch)
+
+    return memory.when(least < jnp.inf, change_hands, scratch)
 
 
-def join_parts(problem: TSP, candidates: jax.Array, mate: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns the mates of ends after the parts that tours fell into are joined.
+def _located(pair: _Pair, scratch: _Scratch) -> _Scratch:
+    """Finds the cities in the own tour, and those of the given one."""
 
-    The smallest part is joined to another one by the best 2-opt move, until there is only one.
+    def locate(position: jax.Array, where: jax.Array, place: jax.Array) -> jax.Array:
+        return store(place, load(pair.own, position), position, where)
 
-    Returns:
-      [S, n, 2] int32, and [S] bool whether there is only one.
-    """
+    scratch = scratch._replace(place=pair.each(pair.n, locate, scratch.place))
 
-    def is_apart(carry: tuple[jax.Array, ...]) -> jax.Array:
-        number, does_continue, _ = carry
-        return (number < _MOST_JOINS) & does_continue
+    def follow(rank: jax.Array, where: jax.Array, scratch: _Scratch) -> _Scratch:
+        position = load(scratch.place, load(pair.given, rank))
+        return scratch._replace(
+            order=store(scratch.order, rank, position, where),
+            rank=store(scratch.rank, position, rank, where),
+        )
 
-    def join(carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        number, _, cities = carry
-        size, part = _least(cities[:, :, 3], cities[:, :, 2])
-        move = _best_join(problem, candidates, cities, part)
-        size = jnp.where(move.is_one, size + move.size, size)
-        does_continue = jnp.any(move.is_one & (size < problem.n))
-        return number + 1, does_continue, _after(cities, part, size, move)
-
-    start = jnp.int32(0), jnp.bool_(True), _cities(problem, mate)
-    cities = loops.while_loop(is_apart, join, start)[2]
-    return cities[:, :, :2], cities[:, 0, 3] == problem.n
+    return pair.each(pair.n, follow, scratch)
 
 
-def _cities(problem: TSP, mate: jax.Array) -> jax.Array:
-    """Returns what is known of each city, [S, n, 4] int32: its mates, its part, the size of that.
+def _differing(pair: _Pair, scratch: _Scratch) -> tuple[_Scratch, jax.Array, Cost]:
+    """Finds the edges that only `own` has, and what takes their place along AB-cycles.
 
-    Parts have negative numbers, in the order of their lowest cities.
-    """
-    ends = flat_index(mate)
-    least = least_on_cycle(mate[:, :, ::-1], ends)  # one way, and the other way
-    size = take_flat(sum_by(least, jnp.ones_like(least)), least)[:, :, 0]
-    city = lax.broadcasted_iota(jnp.int32, size.shape, 1)
-    size = jnp.where(city < problem.n, size, 2 * problem.capacity)
-    part = (least[:, :, 0] >> 1) - size.size
-    return jnp.stack([mate[:, :, 0], mate[:, :, 1], part, size], axis=2)
-
-
-class _Join(NamedTuple):
-    """A 2-opt move for each tour that joins two parts of it, leaves [S].
-
-    Attributes:
-      is_one: whether there is one; else the others mean nothing.
-      end, other: ends of both parts that get to be mates.
-      end_mate, other_mate: their mates so far, which get to be mates, too.
-      part, size: of the other part.
-    """
-
-    is_one: jax.Array
-    end: jax.Array
-    other: jax.Array
-    end_mate: jax.Array
-    other_mate: jax.Array
-    part: jax.Array
-    size: jax.Array
-
-
-def _best_join(problem: TSP, candidates: jax.Array, cities: jax.Array, part: jax.Array) -> _Join:
-    """Returns how to join a part of each tour, [S], at the least cost; of equals, the first."""
-    first = offset(problem, cities)
-    members = jax.vmap(bit_sets.members, (0, None))
-    own = members(bit_sets.pack(cities[:, :, 2] == part[:, None]), lax.iota(jnp.int32, _JOINED_AT))
-    own = jnp.minimum(own, cities.shape[1] - 1) + first[:, :, 0]
-    near = candidates.at[own - first[:, :, 0]].get(**memory.IN_BOUNDS) + first
-    here, there = take_rows(cities, own), take_rows(cities, near)
-    change, sides = _least_change(problem, own, near, here, there)
-    of_part = part[:, None, None]
-    is_move = (here[:, :, 2:3] == of_part) & (there[:, :, :, 2] != of_part)
-    none = null_delta(change.dtype)
-    change = jnp.where(is_move, change, none)
-    end, other = 2 * own[:, :, None] + (sides >> 1), 2 * near + (sides & 1)
-    moves = (leaf.reshape(len(part), -1) for leaf in (change, flat_index(change), end, other))
-    least, _, *both = _least(*moves)
-    ends = jnp.stack(both)
-    rows = take_rows(cities, ends >> 1)
-    mates = jnp.where(ends & 1 == 1, rows[:, :, 1], rows[:, :, 0])
-    return _Join(least < none, *ends, *mates, *rows[1, :, 2:].T)
-
-
-def _least_change(
-    problem: TSP, own: jax.Array, near: jax.Array, here: jax.Array, there: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Returns how much longer tours get if cities are joined to ones near them, at the best sides.
-
-    Args:
-      own: [S, M] cities.
-      near: [S, M, K] others.
-      here, there: what is known of both.
+    At each city a walk changes from an edge of one tour to one of the other. If they share an edge
+    there, it is paired with itself, else the pairs are random.
 
     Returns:
-      [S, M, K] the change, and int32 twice the side of the city plus that of the other.
+      What is written, how many edges they are, and the length below which a sum of changes is
+      rounding, 0 of integers.
     """
 
-    def distance(one: jax.Array, other: jax.Array) -> jax.Array:
-        one, other = jnp.broadcast_arrays(one, other)
-        first = offset(problem, one)
-        return problem.distance(one - first, other - first)
+    def compare(
+        position: jax.Array, where: jax.Array, carry: tuple[_Scratch, jax.Array]
+    ) -> tuple[_Scratch, jax.Array]:
+        scratch, number = carry
+        after, before = pair.wrapped(position + 1), pair.wrapped(position - 1)
+        rank = load(scratch.rank, position)
+        other_after = load(scratch.order, pair.wrapped(rank + 1))
+        other_before = load(scratch.order, pair.wrapped(rank - 1))
+        is_along = (after == other_after) | (before == other_before)
+        is_against = (after == other_before) | (before == other_after)
+        coin = random.mixed(pair.words[0] ^ position.astype(jnp.uint32)) & 1 != 0
+        is_crossed = jnp.where(is_along | is_against, is_against, coin).astype(jnp.int32)
+        differs = where & (after != other_after) & (after != other_before)
+        place = number + memory.number_before(differs)
+        scratch = scratch._replace(
+            is_crossed=store(scratch.is_crossed, position, is_crossed, where),
+            differing=store(scratch.differing, place, position, differs),
+        )
+        return scratch, number + jnp.sum(differs, dtype=jnp.int32)
 
-    own = own[:, :, None]
-    mate, near_mate = here[:, :, None, :2] >> 1, there[:, :, :, :2] >> 1
-    joined, lost = distance(own, near), distance(own[..., None], mate)
-    near_lost = distance(near[..., None], near_mate)
-    mates_joined = distance(mate[..., None], near_mate[..., None, :])
-    changes = [
-        joined + mates_joined[..., side, near_side] - lost[..., side] - near_lost[..., near_side]
-        for side in (0, 1)
-        for near_side in (0, 1)
-    ]
-    least, sides = changes[0], jnp.zeros_like(near)
-    for number, change in enumerate(changes[1:], start=1):
-        sides = jnp.where(change < least, number, sides)
-        least = jnp.minimum(change, least)
-    return least, sides
+    scratch, number = pair.each(pair.n, compare, (scratch, jnp.int32(0)))
+    dtype = scratch.change.dtype
+
+    def pair_ends(
+        number: jax.Array, where: jax.Array, carry: tuple[_Scratch, jax.Array]
+    ) -> tuple[_Scratch, jax.Array]:
+        scratch, length = carry
+        end = 2 * load(scratch.differing, number)
+        for own in (end, pair.beside(end)):
+            position, side = own >> 1, own & 1
+            side ^= load(scratch.is_crossed, position)
+            rank = pair.wrapped(load(scratch.rank, position) + 1 - 2 * side)
+            other = load(scratch.order, rank)
+            mate = 2 * other + ((1 - side) ^ load(scratch.is_crossed, other))
+            lost = pair.distance(position, pair.beside(own) >> 1)
+            won = pair.distance(position, other)
+            if jnp.issubdtype(dtype, jnp.inexact):
+                length += jnp.sum(jnp.where(where, jnp.abs(lost) + jnp.abs(won), 0))
+            scratch = scratch._replace(
+                given=store(scratch.given, own, mate, where),
+                change=store(scratch.change, own, won - lost, where),
+                cycle=store(scratch.cycle, own, jnp.full_like(own, -1), where),
+            )
+        return scratch, length
+
+    scratch, length = pair.each(number, pair_ends, (scratch, jnp.zeros((), dtype)))
+    unit = length * jnp.float32(_ROUNDING) if jnp.issubdtype(dtype, jnp.inexact) else length
+    return scratch, number, unit
 
 
-def _after(cities: jax.Array, part: jax.Array, size: jax.Array, join: _Join) -> jax.Array:
-    """Returns what is known of cities after a part of each tour, [S], is joined to another one.
+def _cycles(
+    pair: _Pair, scratch: _Scratch, number: jax.Array, unit: Cost
+) -> tuple[_Scratch, jax.Array, jax.Array]:
+    """Follows the AB-cycles, one after the other, and draws a chance for each that is better.
 
-    Args:
-      size: [S] of both together, or of the part if there is no move.
+    Returns:
+      What is written, how many there are, and the least chance; infinite if none is better.
     """
-    part, size, is_one, *ends, into, _ = (leaf[:, None, None] for leaf in (part, size, *join))
-    into = jnp.where(is_one, into, part)
-    end, other, end_mate, other_mate = ends
-    number = flat_index(cities)
-    after = jnp.where(cities == part, into, cities)  # nothing else is negative
-    for one, mate in ((end, other), (other, end), (end_mate, other_mate), (other_mate, end_mate)):
-        place = jnp.where(is_one, 4 * (one >> 1) + (one & 1), -1)
-        after = jnp.where(number == place, mate, after)
-    is_size = lax.broadcasted_iota(jnp.int32, cities.shape, 2) == 3
-    parts = cities[:, :, 2:3]
-    return jnp.where(is_size & ((parts == part) | (parts == into)), size, after)
+    given, changes = memory.settled(scratch.given), memory.settled(scratch.change)
+    differing = memory.settled(scratch.differing)
+
+    class State(NamedTuple):
+        place: jax.Array  # the edge in `differing` with which the walk begins, or is to
+        is_new: jax.Array  # whether no walk has come there; read after all that is written
+        end: jax.Array  # where the walk is, or -1
+        change: jax.Array  # of the walk so far
+        number: jax.Array  # of the walk
+        least: jax.Array
+        scratch: _Scratch
+
+    def first_at(place: jax.Array) -> jax.Array:
+        return 2 * load(differing, jnp.minimum(place, number - 1))
+
+    def step(state: State, where: jax.Array) -> State:
+        first, begins = first_at(state.place), state.end < 0
+        walks = where & (~begins | state.is_new)
+        end = jnp.where(begins, first, state.end)
+        other = pair.beside(end)
+        beyond = load(given, other)
+        change = state.change + load(changes, other)
+        word = random.mixed(pair.words[1] + random.mixed(pair.words[0] ^ first.astype(jnp.uint32)))
+        chance = jnp.where(change < -unit, random.uniform(word), jnp.inf)
+
+        def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
+            cycle = store(scratch.cycle, end, state.number, where)
+            return scratch._replace(
+                cycle=store(cycle, other, state.number, where),
+                chance=store(scratch.chance, state.number, chance, where),
+                gain=store(scratch.gain, state.number, change, where),
+            )
+
+        scratch = memory.when(walks, write, state.scratch, in_place=True)
+        ends, goes_on = walks & (beyond == first), walks & (beyond != first)
+        place = state.place + (where & ~goes_on).astype(jnp.int32)
+        return State(
+            place=place,
+            is_new=load(scratch.cycle, first_at(place)) < 0,
+            end=jnp.where(goes_on, beyond, jnp.where(where, -1, state.end)),
+            change=jnp.where(goes_on, change, jnp.where(ends, 0, state.change)),
+            number=state.number + ends.astype(jnp.int32),
+            least=jnp.where(ends, jnp.minimum(state.least, chance), state.least),
+            scratch=scratch,
+        )
+
+    zero, none = jnp.int32(0), jnp.zeros((), changes.dtype)
+    begin = zero, jnp.bool_(True), jnp.int32(-1), none, zero, jnp.float32(jnp.inf)
+    end = memory.while_loop(lambda state: state.place < number, step, State(*begin, scratch))
+    return end.scratch, end.number, end.least
 
 
-def _least(*values: jax.Array) -> tuple[jax.Array, ...]:
-    """Returns the values, [S] each of [S, m], where the first is least; of equals, the second."""
+def _exchanged(
+    pair: _Pair, scratch: _Scratch, number: jax.Array, limit: jax.Array, where: jax.Array
+) -> _Scratch:
+    """Finds the mates of all ends after AB-cycles up to a chance have changed hands."""
 
-    def lower(one: tuple[jax.Array, ...], other: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        is_lower = (one[0] < other[0]) | ((one[0] == other[0]) & (one[1] < other[1]))
-        return tuple(jnp.where(is_lower, *pair) for pair in zip(one, other, strict=True))
+    def stay(position: jax.Array, is_one: jax.Array, mate: jax.Array) -> jax.Array:
+        for end in (2 * position, 2 * position + 1):
+            mate = store(mate, end, pair.beside(end), is_one & where)
+        return mate
 
-    last = tuple(null_delta(each.dtype) for each in values)
-    return tuple(lax.reduce(values, last, lower, (1,)))
+    scratch = scratch._replace(mate=pair.each(pair.n, stay, scratch.mate))
 
+    def take(number: jax.Array, is_one: jax.Array, mate: jax.Array) -> jax.Array:
+        end = 2 * load(scratch.differing, number)
+        takes = is_one & where & (load(scratch.chance, load(scratch.cycle, end)) <= limit)
+        for one in (end, pair.beside(end)):
+            mate = store(mate, one, load(scratch.given, one), takes)
+        return mate
 
-def mates_of(problem: TSP, tours: jax.Array) -> jax.Array:
-    """Returns the mate of each end of tours [2, S, n], [2, S, n, 2] int32."""
-    n, position = problem.n, lax.broadcasted_iota(jnp.int32, tours.shape, 2)
-    start = flat_index(tours) - position
-    place = tours.ravel().at[(tours + start).ravel()].set(position.ravel(), **memory.IN_BOUNDS)
-    place = place.reshape(tours.shape)
-    after = jnp.where(place == n - 1, 0, place + 1)
-    before = jnp.where(place == 0, n - 1, place - 1)
-    there = jnp.stack([after, before], axis=3)
-    there = jnp.where(place[..., None] < n, there, place[..., None])
-    city = take_flat(tours, there + start[..., None]) + offset(problem, there[0])[None]
-    return 2 * city + 1 - lax.broadcasted_iota(jnp.int32, there.shape, 3)
+    return scratch._replace(mate=pair.each(number, take, scratch.mate))
 
 
-def tours_of(problem: TSP, mate: jax.Array) -> jax.Array:
-    """Returns the tours from city 0 on, [S, n] int32; if one is in parts, it means nothing."""
-    position = lax.broadcasted_iota(jnp.int32, mate.shape[:2], 1)
-    first = offset(problem, mate)[:, :, 0]
+def _gain(pair: _Pair, scratch: _Scratch, num_cycles: jax.Array, limit: jax.Array) -> Cost:
+    """Returns how much longer the tour gets if AB-cycles up to a chance change hands."""
 
-    def double(power: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        end, ahead = carry
-        end = jnp.where((position >> power) & 1 == 1, take_flat(ahead, end), end)
-        return end, take_flat(ahead, ahead)
+    def add(number: jax.Array, is_one: jax.Array, total: Cost) -> Cost:
+        takes = is_one & (load(scratch.chance, number) <= limit)
+        return total + jnp.sum(jnp.where(takes, load(scratch.gain, number), 0), dtype=total.dtype)
 
-    # Each position is as many steps from city 0, at which a walk arrives by end 1.
-    start = jnp.broadcast_to(2 * first + 1, position.shape), mate[:, :, ::-1]
-    end = loops.fori_loop(0, _doublings(mate), double, start)[0]
-    return jnp.where(position < problem.n, (end >> 1) - first, position)
+    return pair.each(num_cycles, add, jnp.zeros((), scratch.gain.dtype))
 
 
-def least_on_cycle(following: jax.Array, value: jax.Array) -> jax.Array:
-    """Returns the least value on the cycle of each end, [S, n, 2]; none is longer than n."""
+def _parts(pair: _Pair, scratch: _Scratch, where: jax.Array) -> tuple[_Scratch, jax.Array]:
+    """Finds the parts into which the child has fallen, and the segments that they are made of.
 
-    def double(_: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        least, ahead = carry
-        return jnp.minimum(least, take_flat(least, ahead)), take_flat(ahead, ahead)
+    Returns:
+      What is written, and how many parts there are.
+    """
 
-    return loops.fori_loop(0, _doublings(following), double, (value, following))[0]
+    def cut(
+        position: jax.Array, is_one: jax.Array, carry: tuple[_Scratch, jax.Array]
+    ) -> tuple[_Scratch, jax.Array]:
+        scratch, number = carry
+        is_one &= where
+        is_last = is_one & (load(scratch.mate, 2 * position) != 2 * position + 3)
+        segment = number + memory.number_before(is_last)
+        scratch = scratch._replace(
+            segment=store(scratch.segment, position, segment, is_one),
+            last=store(scratch.last, segment, position, is_last),
+            part=store(scratch.part, segment, jnp.full_like(segment, -1), is_last),
+        )
+        return scratch, number + jnp.sum(is_last, dtype=jnp.int32)
+
+    scratch, num_segments = pair.each(pair.n, cut, (scratch, jnp.int32(0)))
+    mates, segments = memory.settled(scratch.mate), memory.settled(scratch.segment)
+    lasts = memory.settled(scratch.last)
+
+    class State(NamedTuple):
+        begin: jax.Array  # the segment with which the walk begins, or is to
+        is_new: jax.Array  # whether no walk has come there; read after all that is written
+        at: jax.Array  # twice the segment where the walk is, and 1 if it is reversed; or -1
+        number: jax.Array  # of the part
+        done: jax.Array  # cities of all walks so far
+        before: jax.Array  # those of earlier parts
+        scratch: _Scratch
+
+    def step(state: State, goes_on: jax.Array) -> State:
+        goes_on &= where
+        begins, first = state.at < 0, jnp.minimum(state.begin, num_segments - 1)
+        walks = goes_on & (~begins | state.is_new)
+        at = jnp.where(begins, 2 * first, state.at)
+        segment, is_reversed = at >> 1, (at & 1) == 1
+        last, low = load(lasts, segment), _low(lasts, segment)
+        to = load(mates, jnp.where(is_reversed, 2 * low + 1, 2 * last))
+        beyond = 2 * load(segments, to >> 1) + 1 - (to & 1)
+        done = state.done + jnp.where(walks, last - low + 1, 0)
+        offset = jnp.where(is_reversed, -1 - state.done, state.done)
+
+        def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
+            is_counted = where & (state.number < _MOST_PARTS)
+            number = jnp.minimum(state.number, _MOST_PARTS - 1)
+            return scratch._replace(
+                part=store(scratch.part, segment, state.number, where),
+                offset=store(scratch.offset, segment, offset, where),
+                size=store(scratch.size, number, done - state.before, is_counted),
+                member=store(scratch.member, number, low, is_counted),
+                whole=store(scratch.whole, number, number, is_counted),
+            )
+
+        scratch = memory.when(walks, write, state.scratch, in_place=True)
+        ends, walks_on = walks & (beyond == 2 * first), walks & (beyond != 2 * first)
+        begin = state.begin + (goes_on & ~walks_on).astype(jnp.int32)
+        return State(
+            begin=begin,
+            is_new=load(scratch.part, jnp.minimum(begin, num_segments - 1)) < 0,
+            at=jnp.where(walks_on, beyond, jnp.where(goes_on, -1, state.at)),
+            number=state.number + ends.astype(jnp.int32),
+            done=done,
+            before=jnp.where(ends, done, state.before),
+            scratch=scratch,
+        )
+
+    zero = jnp.int32(0)
+    start = State(zero, jnp.bool_(True), jnp.int32(-1), zero, zero, zero, scratch)
+    end = memory.while_loop(lambda state: where & (state.begin < num_segments), step, start)
+    return end.scratch, end.number
 
 
-def _doublings(ends: jax.Array) -> int:
-    """Returns how often one step is doubled until it is n steps or more."""
-    return (ends.shape[1] - 1).bit_length()
+def _low(lasts: jax.Array, segment: jax.Array) -> jax.Array:
+    """Returns the first positions of segments."""
+    return jnp.where(segment > 0, load(lasts, jnp.maximum(segment - 1, 0)) + 1, 0)
 
 
-def sum_by(number: jax.Array, values: jax.Array) -> jax.Array:
-    """Returns the sum of the values [S, n, 2] of each number."""
-    sums = jnp.zeros(values.size, values.dtype)
-    return sums.at[number.ravel()].add(values.ravel(), **memory.IN_BOUNDS).reshape(values.shape)
+def _joined(
+    pair: _Pair, scratch: _Scratch, num_parts: jax.Array, change: Cost, where: jax.Array
+) -> tuple[_Scratch, Cost, jax.Array]:
+    """Joins the smallest part to another one by the best 2-opt move, until there is only one.
+
+    Returns:
+      What is written, by how much the child is longer than the own tour, and whether it is one.
+    """
+    number = memory.lanes(_MOST_PARTS)
+    is_part = number < num_parts
+    number, none = jnp.minimum(number, _MOST_PARTS - 1), jnp.int32(jnp.iinfo(jnp.int32).max)
+
+    class State(NamedTuple):
+        left: jax.Array  # parts
+        is_stuck: jax.Array
+        change: Cost
+        scratch: _Scratch
+
+    def join(state: State, goes_on: jax.Array) -> State:
+        scratch = state.scratch
+        goes_on &= where
+        is_left = is_part & (load(scratch.whole, number) == number)
+        sizes = jnp.where(is_left, load(scratch.size, number), none)
+        size = jnp.min(sizes)
+        part = jnp.min(jnp.where(sizes == size, number, _MOST_PARTS - 1))
+        scratch, num_own = _members(scratch, part, size, goes_on)
+        best, code = _best_join(pair, scratch, part, num_own)
+        is_made = goes_on & (best < null_delta(best.dtype))
+        end, other = _ends_of(pair, scratch, code)
+        one, two = load(scratch.mate, end), load(scratch.mate, other)
+        into = _part_of(scratch, other >> 1)
+        both = size + load(scratch.size, into)
+        moves = load(scratch.whole, number) == part
+
+        def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
+            mate = scratch.mate
+            for first, second in ((end, other), (other, end), (one, two), (two, one)):
+                mate = store(mate, first, second, where)
+            into_all = jnp.broadcast_to(into, number.shape)
+            return scratch._replace(
+                mate=mate,
+                size=store(scratch.size, into, both, where),
+                whole=store(scratch.whole, number, into_all, where & is_part & moves),
+            )
+
+        scratch = memory.when(is_made, write, scratch, in_place=True)
+        return State(
+            state.left - is_made.astype(jnp.int32),
+            jnp.where(goes_on, ~is_made, state.is_stuck),
+            jnp.where(is_made, state.change + best, state.change),
+            scratch,
+        )
+
+    start = State(num_parts, num_parts > _MOST_PARTS, change, scratch)
+    end = memory.while_loop(lambda state: where & (state.left > 1) & ~state.is_stuck, join, start)
+    return end.scratch, end.change, end.left == 1
 
 
-def take_flat(table: jax.Array, number: jax.Array) -> jax.Array:
-    """Returns the entries of a table of all tours with these numbers."""
-    return table.ravel().at[number].get(**memory.IN_BOUNDS)
+def _members(
+    scratch: _Scratch, part: jax.Array, size: jax.Array, where: jax.Array
+) -> tuple[_Scratch, jax.Array]:
+    """Finds positions of a part, at equal intervals if they are many, and returns how many."""
+    number = jnp.where(where, size, 0)
+    interval = lax.div(number + (_JOINED_AT - 1), jnp.int32(_JOINED_AT))
+    mates = memory.settled(scratch.mate)
+
+    def walk(i: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        end, own = carry
+        place, between = lax.div(i, interval), lax.rem(i, interval)
+        return load(mates, end) ^ 1, store(own, place, end >> 1, between == 0)
+
+    start = 2 * load(scratch.member, part), scratch.own
+    own = memory.fori_loop(number, walk, start)[1]
+    return scratch._replace(own=own), lax.div(number + interval - 1, jnp.maximum(interval, 1))
 
 
-def take_rows(cities: jax.Array, number: jax.Array) -> jax.Array:
-    """Returns what is known of the cities of these numbers, [..., 4]."""
-    return cities.reshape(-1, cities.shape[2]).at[number].get(**memory.IN_BOUNDS)
+def _part_of(scratch: _Scratch, position: jax.Array) -> jax.Array:
+    return load(scratch.whole, load(scratch.part, load(scratch.segment, position)))
 
 
-def flat_index(table: jax.Array) -> jax.Array:
-    """Returns the numbers of the entries of a table."""
-    return lax.iota(jnp.int32, table.size).reshape(table.shape)
+def _best_join(
+    pair: _Pair, scratch: _Scratch, part: jax.Array, num_own: jax.Array
+) -> tuple[Cost, jax.Array]:
+    """Returns the least change by which a part is joined to another one, and the move's code."""
+    scratch = jax.tree.map(memory.settled, scratch)
+    num_candidates = pair.candidates.shape[1]
+    most = _JOINED_AT * num_candidates
+
+    def price(
+        number: jax.Array, where: jax.Array, best: tuple[Cost, jax.Array]
+    ) -> tuple[Cost, jax.Array]:
+        number = jnp.minimum(number, most - 1)
+        position, other = _near(pair, scratch, number)
+        is_move = where & (_part_of(scratch, other) != part)
+        mates, lost = [], []
+        for one in (position, other):
+            mates.append([load(scratch.mate, 2 * one + side) >> 1 for side in (0, 1)])
+            lost.append([pair.distance(one, mate) for mate in mates[-1]])
+        change, sides = null_delta(best[0].dtype), jnp.zeros_like(number)
+        for code in range(4):
+            side, other_side = code >> 1, code & 1
+            won = pair.distance(mates[0][side], mates[1][other_side]) - lost[0][side]
+            won = won - lost[1][other_side]
+            sides = jnp.where(won < change, code, sides)
+            change = jnp.minimum(won, change)
+        change = jnp.where(
+            is_move, change + pair.distance(position, other), null_delta(change.dtype)
+        )
+        least = jnp.min(change)
+        code = jnp.min(jnp.where(change == least, 4 * number + sides, 4 * most))
+        is_better = least < best[0]
+        return jnp.where(is_better, least, best[0]), jnp.where(is_better, code, best[1])
+
+    start = null_delta(scratch.change.dtype), jnp.int32(0)
+    return each_index(num_own * num_candidates, most, price, start, pair.tile)
 
 
-def offset(problem: TSP, table: jax.Array) -> jax.Array:
-    """Returns the number of the first city of each tour, [S, 1, ...], for a table [S, ...]."""
-    shape = (len(table), *(1 for _ in table.shape[1:]))
-    return problem.capacity * lax.broadcasted_iota(jnp.int32, shape, 0)
+def _near(pair: _Pair, scratch: _Scratch, number: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns positions of the part that is joined, and those of their candidates."""
+    num_candidates = pair.candidates.shape[1]
+    position = load(scratch.own, lax.div(number, num_candidates))
+    near = load(pair.candidates, (load(pair.own, position), lax.rem(number, num_candidates)))
+    return position, load(scratch.place, near)
+
+
+def _ends_of(pair: _Pair, scratch: _Scratch, code: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns the ends that a move joins."""
+    position, other = _near(pair, scratch, code >> 2)
+    return 2 * position + ((code >> 1) & 1), 2 * other + (code & 1)
+
+
+def _written(pair: _Pair, scratch: _Scratch, where: jax.Array) -> _Scratch:
+    """Writes the child, which is one part."""
+
+    def write(position: jax.Array, is_one: jax.Array, child: jax.Array) -> jax.Array:
+        segment = load(scratch.segment, position)
+        last, offset = load(scratch.last, segment), load(scratch.offset, segment)
+        low = _low(scratch.last, segment)
+        place = jnp.where(offset < 0, last - position - 1 - offset, offset + position - low)
+        return store(child, place, load(pair.own, position), is_one & where)
+
+    return scratch._replace(child=pair.each(pair.n, write, scratch.child))

@@ -232,7 +232,8 @@ def advance_by(
         test = functools.partial(_stop_test, search, rules, axis_name)
         state = lax.cond(due.stop_test, test, lambda state: state, state)
         if rule is not None and exchanges:
-            meet = functools.partial(exchange_now, rule, problem, search, axis_name=axis_name)
+            how = {"implementation": implementation, "axis_name": axis_name}
+            meet = functools.partial(exchange_now, rule, problem, search, **how)
             is_due = due.exchange & (state.status == Status.RUNNING)
             state = lax.cond(is_due, meet, lambda state: state, state)
         each = zip(due, state.since, strict=True)
@@ -312,33 +313,48 @@ def _num_hits(state: RunState, axis_name: str | None) -> jax.Array:
 
 
 def exchange_now(
-    rule: Exchange, problem: Problem, search: Search, state: RunState, axis_name: str | None
+    rule: Exchange,
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    *,
+    implementation: Implementation,
+    axis_name: str | None,
 ) -> RunState:
     """Returns the state of a run after an exchange among all of its searches.
 
     Args:
       rule: who gets what from whom.
       state: with S searches per device.
+      implementation: by what steps are made.
       axis_name: the device axis, or None.
     """
     key = memory.computed_once(random.exchange_key(state.key, state.step.high))
     stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    searches, ancestor = apply(rule, stream, problem, search, state, axis_name)
+    searches, ancestor = apply(rule, stream, problem, search, state, implementation, axis_name)
     return state._replace(searches=searches, ancestor=ancestor)
 
 
-@functools.partial(jit, static_argnames="axis_name")
+@functools.partial(jit, static_argnames=("implementation", "axis_name"))
 def exchange_apart(
-    rule: Exchange, problem: Problem, search: Search, state: RunState, *, axis_name: str | None
+    rule: Exchange,
+    problem: Problem,
+    search: Search,
+    state: RunState,
+    *,
+    implementation: Implementation,
+    axis_name: str | None,
 ) -> RunState:
     """Like `exchange_now`, unless the run has ended, as a program of its own.
 
-    Recombining solutions may take as long to compile as the steps do. By itself it compiles at the
-    same time, and serves all ways to run them.
+    Recombining solutions takes XLA as long to compile for a GPU as what is around the steps. By
+    itself it compiles at the same time.
     """
 
     def meet(state: RunState) -> RunState:
-        state = exchange_now(rule, problem, search, state, axis_name)
+        state = exchange_now(
+            rule, problem, search, state, implementation=implementation, axis_name=axis_name
+        )
         # Costs have not drifted: the steps have settled them, and a child's cost is new.
         costs = best_costs(search, state.searches, state.index)
         return with_best(problem, state, devices.minimum(costs.min(), axis_name))
@@ -352,6 +368,7 @@ def apply(
     problem: Any,
     search: Any,
     state: RunState,
+    implementation: Implementation,
     axis_name: str | None,
 ) -> tuple[Any, jax.Array]:
     """Returns this device's searches and their ancestors after an exchange among all searches.
@@ -359,6 +376,7 @@ def apply(
     Args:
       stream: of the exchange, the same on every device.
       state: with S searches per device.
+      implementation: by what steps are made.
       axis_name: the device axis, or None.
     """
     searches, ancestor, index = state.searches, state.ancestor, state.index
@@ -398,7 +416,7 @@ def apply(
         return first, second
 
     if (combine := rule.combine) is not None:
-        given = combine(words(), problem, solutions, given)
+        given = combine(words(), problem, solutions, given, implementation)
     adopts = (donors >= 0) & ~is_padding
     restarts = rule.starts_anew(all_costs, num_searches)
     if restarts is None:

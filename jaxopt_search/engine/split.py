@@ -118,7 +118,7 @@ class DeviceSplit:
         steps = self._steps(implementation, *own, state, rules).ready()
         if rule is None:
             return steps(*own, state, np.int32(num_steps), rules, np.True_)
-        exchange = self._exchange(rule, *own, state)
+        exchange = self._exchange(implementation, rule, *own, state)
         if not num_steps and self.compiles_ahead:
             exchange.temporaries()  # it is compiled now, unless it was before
         meet = exchange.ready()
@@ -150,10 +150,11 @@ class DeviceSplit:
         exchanges = _apart(rules.exchange, implementation) is None
         return self.program(loop.advance_by, axes, AXES, *own, **static, exchanges=exchanges)
 
-    def _exchange(self, *own: Any) -> Program:
+    def _exchange(self, implementation: Implementation, *own: Any) -> Program:
         """Returns the program of an exchange by itself, for a state or its shapes."""
         axes = (None, None, None, AXES), AXES
-        return self.program(loop.exchange_apart, *axes, *own, axis_name=self._axis_name)
+        static = {"implementation": implementation, "axis_name": self._axis_name}
+        return self.program(loop.exchange_apart, *axes, *own, **static)
 
     def _look(self, *own: Any) -> Program:
         return self.program(outcome.packed, (None, None, AXES), 0, *own)
@@ -178,9 +179,7 @@ class DeviceSplit:
         own = problem, search, self.shapes(shape, problem, search)
         programs = {"steps": self._steps(implementation, *own, rules)}
         if (rule := _apart(rules.exchange, implementation)) is not None:
-            exchanges = {"exchange": self._exchange(rule, *own)}
-            # XLA does not compile kernels: then the exchange takes longer.
-            programs = exchanges | programs if implementation == "cuda" else programs | exchanges
+            programs["exchange"] = self._exchange(implementation, rule, *own)
         if start is not None:
             key, solutions = self.brought(start)
             static = {"num_searches": shape.index.shape[0]}
@@ -222,15 +221,12 @@ class DeviceSplit:
 
 
 def _apart(rule: Exchange | None, implementation: Implementation) -> Exchange | None:
-    """Returns an exchange that is a program of its own; None for others.
+    """Returns an exchange that is a program of its own, compiled beside the steps; None for others.
 
-    Calling it takes the host 0.2 ms or so, which costs time where steps run on the host, too. It
-    compiles beside the steps, and takes longest where these are a kernel.
+    Calling it takes the host 0.2 ms or so, which costs time where steps run on the host, too.
     """
-    is_apart = rule is not None and (
-        rule.takes_long_to_compile or (rule.combine is not None and implementation == "cuda")
-    )
-    return rule if is_apart else None
+    is_apart = implementation in ("cuda", "interpret")
+    return rule if is_apart and rule is not None and rule.combine is not None else None
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:

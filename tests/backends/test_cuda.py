@@ -33,6 +33,7 @@ PLAYED = [
     ("min-conflicts", FEW),
     ("islands that restart", OWN),
     ("fang in random order", SEVERAL),
+    ("edge assembly", SEVERAL),
 ]
 KEPT = json.loads(golden.FILE.read_text(encoding="utf-8"))
 

@@ -9,10 +9,8 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.crossovers import edge_assembly
-from jaxopt_search.problems.tsp.candidates import neighbors
 
-SIZES = (5, 31)
+WAYS = ("xla", "native", "interpret") if jax.default_backend() == "cpu" else ("xla", "cuda")
 
 
 def instance(n, seed=0, is_float=False):
@@ -73,47 +71,6 @@ def slow_walks(own, given, coin):
     return walks, {end: back[others[partner[end]]] for end in mate}
 
 
-@jax.jit
-def walks_of(problem, own, given, coin):
-    """By ends, and what each walk gains."""
-    walks = edge_assembly._walks(problem, jnp.stack([own, given])[:, None], coin[None])
-    gains = edge_assembly._gains(problem, walks)
-    return jax.tree.map(
-        lambda leaf: leaf.ravel(), (walks, edge_assembly.take_flat(gains, walks.number))
-    )
-
-
-@jax.jit
-def tour_of(problem, mate):
-    return edge_assembly.tours_of(problem, mate.reshape(1, problem.n, 2))[0]
-
-
-def coins(n, seed):
-    return np.random.default_rng(seed).random(n) < 0.5
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_walks_are_those_followed_one_by_one(n):
-    """The same partition of edges, what takes their place, and how much that costs."""
-    for seed in range(40):
-        (own, given), coin, problem = tours(n, seed), coins(n, seed), instance(n, seed)
-        walks, gains = walks_of(problem, own, given, coin)
-        expected, beyond = slow_walks(own, given, coin)
-        number = np.asarray(walks.number)
-        assert {frozenset(np.flatnonzero(number == label)) for label in set(number.tolist())} == {
-            frozenset(walk) for walk in expected
-        }
-        assert np.asarray(walks.given).tolist() == [beyond[end] for end in range(2 * n)]
-        distance = np.asarray(problem.matrix).reshape(n, n)
-        gains = np.asarray(gains)
-        for walk in expected:
-            change = sum(
-                distance[end // 2, beyond[end] // 2] - distance[end // 2, int(walks.own[end]) // 2]
-                for end in walk
-            )
-            assert (gains[list(walk)] == change).all()  # each edge is counted at both ends
-
-
 def parts_of(mate):
     """The cycles that ends make, as sets of cities."""
     parts, left = [], set(range(len(mate) // 2))
@@ -149,31 +106,55 @@ def slowly_joined(distance, candidates, mate):
     return mate
 
 
-@pytest.mark.parametrize(("n", "num_parts"), [(6, 2), (60, 12)])
-def test_parts_are_joined_as_one_by_one(n, num_parts):
-    """The smallest first, by the best move; where candidates do not allow it, no tour is made."""
-    join = jax.jit(edge_assembly.join_parts)
-    num_failed = 0
-    for seed in range(10):
-        problem, generator = instance(n, seed), np.random.default_rng(seed)
-        lists = jnp.asarray(neighbors(problem, 5 if seed % 2 else 1))
-        cities = np.array_split(generator.permutation(n), num_parts)
-        ends = {end: mate for part in cities for end, mate in ends_of(part).items()}
-        mate = np.array([ends[end] for end in range(2 * n)], np.int32)
-        distance = np.asarray(problem.matrix, np.int64).reshape(n, n)
-        expected = slowly_joined(distance, np.asarray(lists), mate)
-        found, is_tour = join(problem, lists, mate.reshape(1, n, 2))
-        found, tour = np.asarray(found).ravel(), tour_of(problem, found)
-        assert is_tour.tolist() == [expected is not None]
-        if expected is None:
-            num_failed += 1
-        else:
-            assert len(parts_of(expected)) == 1
-            assert {frozenset((end // 2, int(found[end]) // 2)) for end in range(2 * n)} == {
-                frozenset((end // 2, expected[end] // 2)) for end in range(2 * n)
-            }
-            assert sorted(tour.tolist()) == list(range(n))
-    assert num_failed < 10
+def slow_child(problem, candidates, own, given, word):
+    """The edges of the child that takes all that is better, and by how much it is longer."""
+    n, place = len(own), np.argsort(own)
+    coin = random.mixed(jnp.uint32(word) ^ jnp.arange(n, dtype=jnp.uint32)) % 2
+    walks, beyond = slow_walks(np.arange(n), place[given], np.asarray(coin))
+    distance = np.asarray(problem.matrix, np.int64).reshape(n, n)[np.ix_(own, own)]
+    mate = ends_of(np.arange(n))
+
+    def length(mate, ends):
+        return sum(distance[end // 2, mate[end] // 2] for end in ends) // 2
+
+    before = length(mate, mate)
+    for walk in walks:
+        if length(beyond, walk) < length(mate, walk):
+            mate |= {end: beyond[end] for end in walk}
+    near = place[np.asarray(candidates)][own]
+    joined = slowly_joined(distance, near, [mate[end] for end in range(2 * n)])
+    if joined is None:
+        return None, 0
+    found = {
+        frozenset((own[end // 2].item(), own[other // 2].item()))
+        for end, other in enumerate(joined)
+    }
+    return found, length(joined, range(2 * n)) - before
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("num_candidates", [1, 8])
+def test_children_are_those_made_one_by_one(num_candidates, way):
+    """AB-cycles, what they gain, and parts joined, the smallest first, by the best move.
+
+    Where candidates do not allow it, or the child is no shorter, the search keeps its own.
+    """
+    n, num = 40, 24
+    problem = instance(n)
+    crossover = js.edge_assembly(problem, num_candidates=num_candidates)
+    own, given = map(np.stack, zip(*(tours(n, seed) for seed in range(num)), strict=True))
+    words = jnp.arange(num, dtype=jnp.uint32), jnp.ones(num, jnp.uint32)
+    make = jax.jit(lambda crossover, *pairs: crossover.children(*pairs, jnp.float32(1), way))
+    found = make(crossover, random.typed_key(words), problem, own, given)
+    kept = []
+    for number, child in enumerate(np.asarray(found)):
+        expected, change = slow_child(
+            problem, crossover.candidates, own[number], given[number], number
+        )
+        kept.append(expected is None or change >= 0)
+        assert edges(child) == (edges(own[number]) if kept[-1] else expected)
+        assert sorted(child.tolist()) == list(range(n))
+    assert 0 < sum(kept) < num
 
 
 @jax.jit

@@ -21,7 +21,7 @@ def states_and_tours(num_searches=5):
 
 @jax.jit
 def apply(rule, problem, search, state, stream=None):
-    return loop.apply(rule, stream, problem, search, state, None)
+    return loop.apply(rule, stream, problem, search, state, "xla", None)
 
 
 def stream_at(counter, seed=1):

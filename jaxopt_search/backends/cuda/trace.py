@@ -214,6 +214,14 @@ class Kernel(Backend):
         step, arrays, merge = _of_arrays(body, tree)
         return merge(super().fori_loop(num, step, arrays))
 
+    def while_loop(
+        self, goes_on: Callable[[Any], Any], change: Callable[[Any, jax.Array], Any], tree: Any
+    ) -> Any:
+        step, arrays, merge = _of_arrays(lambda tree: change(tree, jnp.bool_(True)), tree)
+        return merge(
+            super().while_loop(lambda now: goes_on(merge(now)), lambda now, _: step(now), arrays)
+        )
+
 
 def _of_arrays(
     fn: Callable[..., Any], tree: Any
