@@ -14,6 +14,7 @@ lanes, and walks are followed one after the other, past what the tours do not sh
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -151,15 +152,14 @@ class _Scratch(NamedTuple):
       given: [2n] int32, the mate of each end if its AB-cycle changes hands.
       change: [2n] by how much the edge there gets longer then.
       cycle: [2n] int32, the number of its AB-cycle, or -1.
-      chance: [n] float32, by AB-cycles: it changes hands if this is low.
       gain: [n] by how much longer all of an AB-cycle gets then.
       mate: [2n] int32, the mate of each end in the child.
       segment: [n] int32, the number of the segment of `own` in which a position is: positions
         that are neighbors in the child, too.
       last: [n] int32, the last position of each segment.
       part: [n] int32, the part of the child that each segment is in, or -1.
-      offset: [n] int32, the position of each segment's first city in the child, or in the part
-        after other parts; -1 less that if the segment is reversed, of its last one.
+      offset: [n] int32, how many cities of its part come before each segment; -1 less that if the
+        segment is reversed.
       size, member, whole: [parts] int32, the cities of each part, a position in it, and the part
         that it belongs to since parts were joined.
       own: [cities] int32, positions of the part that is joined.
@@ -174,7 +174,6 @@ class _Scratch(NamedTuple):
     given: jax.Array
     change: jax.Array
     cycle: jax.Array
-    chance: jax.Array
     gain: jax.Array
     mate: jax.Array
     segment: jax.Array
@@ -196,7 +195,7 @@ def _scratch(problem: TSP) -> _Scratch:
     sizes = dict.fromkeys(("given", "change", "cycle", "mate"), 2 * n)
     sizes |= dict.fromkeys(("size", "member", "whole"), _MOST_PARTS) | {"own": _JOINED_AT}
     distance = jax.eval_shape(problem.distance, city, city).dtype
-    dtypes = {"change": distance, "gain": distance, "chance": jnp.float32}
+    dtypes = {"change": distance, "gain": distance}
     return _Scratch._make(
         jax.ShapeDtypeStruct((sizes.get(name, n),), dtypes.get(name, jnp.int32))
         for name in _Scratch._fields
@@ -258,19 +257,43 @@ def _assemble(shared: Any, own: Any, scratch: _Scratch) -> _Scratch:
     kept = each_index(jnp.int32(capacity), capacity, keep, scratch.child, pair.tile)
     scratch = _located(pair, scratch._replace(child=kept))
     scratch, number, unit = _differing(pair, scratch)
-    scratch, num_cycles, least = _cycles(pair, scratch, number, unit)
+    scratch, num_cycles = _cycles(pair, scratch, number)
+
+    def chance(scratch: _Scratch, cycle: jax.Array) -> jax.Array:
+        """Returns a random number for AB-cycles that make the tour shorter, for others infinity."""
+        word = random.mixed(words[1] + random.mixed(words[0] ^ cycle.astype(jnp.uint32)))
+        is_better = load(scratch.gain, cycle) < -unit
+        return jnp.where(is_better, random.uniform(word), jnp.float32(jnp.inf))
+
+    def lower(cycle: jax.Array, where: jax.Array, least: jax.Array) -> jax.Array:
+        return jnp.minimum(least, jnp.min(jnp.where(where, chance(scratch, cycle), jnp.inf)))
+
+    least = pair.each(num_cycles, lower, jnp.float32(jnp.inf))
 
     def change_hands(scratch: _Scratch, where: jax.Array) -> _Scratch:
-        limit = jnp.maximum(share, least)
-        scratch = _exchanged(pair, scratch, number, limit, where)
-        change = _gain(pair, scratch, num_cycles, limit)
-        scratch, num_parts = _parts(pair, scratch, where)
-        scratch, change, is_one = _joined(pair, scratch, num_parts, change, where)
+        def is_taken(cycle: jax.Array) -> jax.Array:
+            return chance(scratch, cycle) <= jnp.maximum(share, least)
+
+        def add(cycle: jax.Array, is_one: jax.Array, change: Cost) -> Cost:
+            own = jnp.where(is_one & is_taken(cycle), load(scratch.gain, cycle), 0)
+            return change + jnp.sum(own, dtype=change.dtype)
+
+        def take(number: jax.Array, is_one: jax.Array, mate: jax.Array) -> jax.Array:
+            end = 2 * load(scratch.differing, number)
+            takes = is_one & where & is_taken(load(scratch.cycle, end))
+            for one in (end, pair.beside(end)):
+                mate = store(mate, one, load(scratch.given, one), takes)
+            return mate
+
+        change = pair.each(num_cycles, add, jnp.zeros((), scratch.gain.dtype))
+        changed = scratch._replace(mate=pair.each(number, take, scratch.mate))
+        changed, num_parts = _parts(pair, changed, where)
+        changed, change, is_one = _joined(pair, changed, num_parts, change, where)
 
         def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
             return _written(pair, _parts(pair, scratch, where)[0], where)
 
-        return memory.when(where & is_one & (change < -unit), write, scratch)
+        return memory.when(where & is_one & (change < -unit), write, changed)
 
     return memory.when(least < jnp.inf, change_hands, scratch)
 
@@ -321,8 +344,10 @@ def _differing(pair: _Pair, scratch: _Scratch) -> tuple[_Scratch, jax.Array, Cos
         scratch = scratch._replace(
             is_crossed=store(scratch.is_crossed, position, is_crossed, where),
             differing=store(scratch.differing, place, position, differs),
+            mate=store(scratch.mate, 2 * position, 2 * after + 1, where),
         )
-        return scratch, number + jnp.sum(differs, dtype=jnp.int32)
+        mate = store(scratch.mate, 2 * position + 1, 2 * before, where)
+        return scratch._replace(mate=mate), number + jnp.sum(differs, dtype=jnp.int32)
 
     scratch, number = pair.each(pair.n, compare, (scratch, jnp.int32(0)))
     dtype = scratch.change.dtype
@@ -354,96 +379,99 @@ def _differing(pair: _Pair, scratch: _Scratch) -> tuple[_Scratch, jax.Array, Cos
     return scratch, number, unit
 
 
-def _cycles(
-    pair: _Pair, scratch: _Scratch, number: jax.Array, unit: Cost
-) -> tuple[_Scratch, jax.Array, jax.Array]:
-    """Follows the AB-cycles, one after the other, and draws a chance for each that is better.
+class _Walk(NamedTuple):
+    """Where closed walks are followed, one after the other.
 
-    Returns:
-      What is written, how many there are, and the least chance; infinite if none is better.
+    Attributes:
+      begin: the number of the place at which the walk begins, if it is new.
+      is_new: whether no walk has come there.
+      at: where the walk is, or -1.
+      number: how many walks came before it.
+      total: the sum of what it has passed.
     """
-    given, changes = memory.settled(scratch.given), memory.settled(scratch.change)
-    differing = memory.settled(scratch.differing)
 
-    class State(NamedTuple):
-        place: jax.Array  # the edge in `differing` with which the walk begins, or is to
-        is_new: jax.Array  # whether no walk has come there; read after all that is written
-        end: jax.Array  # where the walk is, or -1
-        change: jax.Array  # of the walk so far
-        number: jax.Array  # of the walk
-        least: jax.Array
-        scratch: _Scratch
+    begin: jax.Array
+    is_new: jax.Array
+    at: jax.Array
+    number: jax.Array
+    total: Cost
+    scratch: _Scratch
 
-    def first_at(place: jax.Array) -> jax.Array:
-        return 2 * load(differing, jnp.minimum(place, number - 1))
 
-    def step(state: State, where: jax.Array) -> State:
-        first, begins = first_at(state.place), state.end < 0
-        walks = where & (~begins | state.is_new)
-        end = jnp.where(begins, first, state.end)
-        other = pair.beside(end)
-        beyond = load(given, other)
-        change = state.change + load(changes, other)
-        word = random.mixed(pair.words[1] + random.mixed(pair.words[0] ^ first.astype(jnp.uint32)))
-        chance = jnp.where(change < -unit, random.uniform(word), jnp.inf)
+def _followed(
+    scratch: _Scratch,
+    number: jax.Array,
+    place: Callable[[jax.Array], jax.Array],
+    ahead: Callable[[jax.Array], tuple[jax.Array, Cost]],
+    write: Callable[[_Scratch, _Walk, Cost, jax.Array], _Scratch],
+    walk_of: Callable[[_Scratch, jax.Array], jax.Array],
+    where: jax.Array,
+) -> tuple[_Scratch, jax.Array]:
+    """Follows closed walks, and returns what is written and how many they are.
 
-        def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
-            cycle = store(scratch.cycle, end, state.number, where)
-            return scratch._replace(
-                cycle=store(cycle, other, state.number, where),
-                chance=store(scratch.chance, state.number, chance, where),
-                gain=store(scratch.gain, state.number, change, where),
-            )
+    Args:
+      number: of the places at which walks may begin.
+      place: maps a number to the place.
+      ahead: maps a place to the next one of its walk, and what is added up there.
+      write: called at each place, with the sum behind it.
+      walk_of: returns the number of the walk that a place has been found to be part of, or -1.
+    """
 
-        scratch = memory.when(walks, write, state.scratch, in_place=True)
-        ends, goes_on = walks & (beyond == first), walks & (beyond != first)
-        place = state.place + (where & ~goes_on).astype(jnp.int32)
-        return State(
-            place=place,
-            is_new=load(scratch.cycle, first_at(place)) < 0,
-            end=jnp.where(goes_on, beyond, jnp.where(where, -1, state.end)),
-            change=jnp.where(goes_on, change, jnp.where(ends, 0, state.change)),
-            number=state.number + ends.astype(jnp.int32),
-            least=jnp.where(ends, jnp.minimum(state.least, chance), state.least),
+    def place_at(begin: jax.Array) -> jax.Array:
+        return place(jnp.minimum(begin, number - 1))
+
+    def step(walk: _Walk, goes_on: jax.Array) -> _Walk:
+        goes_on &= where
+        begins, first = walk.at < 0, place_at(walk.begin)
+        walks = goes_on & (~begins | walk.is_new)
+        walk = walk._replace(at=jnp.where(begins, first, walk.at))
+        beyond, amount = ahead(walk.at)
+        total, walks_on = walk.total + amount, walks & (beyond != first)
+
+        def write_here(scratch: _Scratch, where: jax.Array) -> _Scratch:
+            return write(scratch, walk, total, where)
+
+        scratch = memory.when(walks, write_here, walk.scratch, in_place=True)
+        begin = walk.begin + (goes_on & ~walks_on).astype(jnp.int32)
+        return _Walk(
+            begin=begin,
+            # Read after all that is written: XLA for CPUs would copy what it reads before.
+            is_new=walk_of(scratch, place_at(begin)) < 0,
+            at=jnp.where(walks_on, beyond, -1),
+            number=walk.number + (walks & ~walks_on).astype(jnp.int32),
+            total=jnp.where(walks_on, total, jnp.zeros_like(total)),
             scratch=scratch,
         )
 
-    zero, none = jnp.int32(0), jnp.zeros((), changes.dtype)
-    begin = zero, jnp.bool_(True), jnp.int32(-1), none, zero, jnp.float32(jnp.inf)
-    end = memory.while_loop(lambda state: state.place < number, step, State(*begin, scratch))
-    return end.scratch, end.number, end.least
+    none = jax.tree.map(jnp.zeros_like, ahead(jnp.int32(0))[1])
+    start = _Walk(jnp.int32(0), jnp.bool_(True), jnp.int32(-1), jnp.int32(0), none, scratch)
+    end = memory.while_loop(lambda walk: where & (walk.begin < number), step, start)
+    return end.scratch, end.number
 
 
-def _exchanged(
-    pair: _Pair, scratch: _Scratch, number: jax.Array, limit: jax.Array, where: jax.Array
-) -> _Scratch:
-    """Finds the mates of all ends after AB-cycles up to a chance have changed hands."""
+def _cycles(pair: _Pair, scratch: _Scratch, number: jax.Array) -> tuple[_Scratch, jax.Array]:
+    """Follows the AB-cycles, and returns what is written and how many they are."""
+    given, changes = memory.settled(scratch.given), memory.settled(scratch.change)
+    differing = memory.settled(scratch.differing)
 
-    def stay(position: jax.Array, is_one: jax.Array, mate: jax.Array) -> jax.Array:
-        for end in (2 * position, 2 * position + 1):
-            mate = store(mate, end, pair.beside(end), is_one & where)
-        return mate
+    def ahead(end: jax.Array) -> tuple[jax.Array, Cost]:
+        other = pair.beside(end)
+        return load(given, other), load(changes, other)
 
-    scratch = scratch._replace(mate=pair.each(pair.n, stay, scratch.mate))
+    def write(scratch: _Scratch, walk: _Walk, change: Cost, where: jax.Array) -> _Scratch:
+        cycle = store(scratch.cycle, walk.at, walk.number, where)
+        return scratch._replace(
+            cycle=store(cycle, pair.beside(walk.at), walk.number, where),
+            gain=store(scratch.gain, walk.number, change, where),
+        )
 
-    def take(number: jax.Array, is_one: jax.Array, mate: jax.Array) -> jax.Array:
-        end = 2 * load(scratch.differing, number)
-        takes = is_one & where & (load(scratch.chance, load(scratch.cycle, end)) <= limit)
-        for one in (end, pair.beside(end)):
-            mate = store(mate, one, load(scratch.given, one), takes)
-        return mate
+    def cycle_of(scratch: _Scratch, end: jax.Array) -> jax.Array:
+        return load(scratch.cycle, end)
 
-    return scratch._replace(mate=pair.each(number, take, scratch.mate))
+    def place(number: jax.Array) -> jax.Array:
+        return 2 * load(differing, number)
 
-
-def _gain(pair: _Pair, scratch: _Scratch, num_cycles: jax.Array, limit: jax.Array) -> Cost:
-    """Returns how much longer the tour gets if AB-cycles up to a chance change hands."""
-
-    def add(number: jax.Array, is_one: jax.Array, total: Cost) -> Cost:
-        takes = is_one & (load(scratch.chance, number) <= limit)
-        return total + jnp.sum(jnp.where(takes, load(scratch.gain, number), 0), dtype=total.dtype)
-
-    return pair.each(num_cycles, add, jnp.zeros((), scratch.gain.dtype))
+    return _followed(scratch, number, place, ahead, write, cycle_of, jnp.bool_(True))
 
 
 def _parts(pair: _Pair, scratch: _Scratch, where: jax.Array) -> tuple[_Scratch, jax.Array]:
@@ -471,55 +499,28 @@ def _parts(pair: _Pair, scratch: _Scratch, where: jax.Array) -> tuple[_Scratch, 
     mates, segments = memory.settled(scratch.mate), memory.settled(scratch.segment)
     lasts = memory.settled(scratch.last)
 
-    class State(NamedTuple):
-        begin: jax.Array  # the segment with which the walk begins, or is to
-        is_new: jax.Array  # whether no walk has come there; read after all that is written
-        at: jax.Array  # twice the segment where the walk is, and 1 if it is reversed; or -1
-        number: jax.Array  # of the part
-        done: jax.Array  # cities of all walks so far
-        before: jax.Array  # those of earlier parts
-        scratch: _Scratch
+    # A walk is at twice a segment, and one more if it is reversed.
+    def ahead(at: jax.Array) -> tuple[jax.Array, jax.Array]:
+        low, last = _low(lasts, at >> 1), load(lasts, at >> 1)
+        to = load(mates, jnp.where(at & 1 == 1, 2 * low + 1, 2 * last))
+        return 2 * load(segments, to >> 1) + 1 - (to & 1), last - low + 1
 
-    def step(state: State, goes_on: jax.Array) -> State:
-        goes_on &= where
-        begins, first = state.at < 0, jnp.minimum(state.begin, num_segments - 1)
-        walks = goes_on & (~begins | state.is_new)
-        at = jnp.where(begins, 2 * first, state.at)
-        segment, is_reversed = at >> 1, (at & 1) == 1
-        last, low = load(lasts, segment), _low(lasts, segment)
-        to = load(mates, jnp.where(is_reversed, 2 * low + 1, 2 * last))
-        beyond = 2 * load(segments, to >> 1) + 1 - (to & 1)
-        done = state.done + jnp.where(walks, last - low + 1, 0)
-        offset = jnp.where(is_reversed, -1 - state.done, state.done)
-
-        def write(scratch: _Scratch, where: jax.Array) -> _Scratch:
-            is_counted = where & (state.number < _MOST_PARTS)
-            number = jnp.minimum(state.number, _MOST_PARTS - 1)
-            return scratch._replace(
-                part=store(scratch.part, segment, state.number, where),
-                offset=store(scratch.offset, segment, offset, where),
-                size=store(scratch.size, number, done - state.before, is_counted),
-                member=store(scratch.member, number, low, is_counted),
-                whole=store(scratch.whole, number, number, is_counted),
-            )
-
-        scratch = memory.when(walks, write, state.scratch, in_place=True)
-        ends, walks_on = walks & (beyond == 2 * first), walks & (beyond != 2 * first)
-        begin = state.begin + (goes_on & ~walks_on).astype(jnp.int32)
-        return State(
-            begin=begin,
-            is_new=load(scratch.part, jnp.minimum(begin, num_segments - 1)) < 0,
-            at=jnp.where(walks_on, beyond, jnp.where(goes_on, -1, state.at)),
-            number=state.number + ends.astype(jnp.int32),
-            done=done,
-            before=jnp.where(ends, done, state.before),
-            scratch=scratch,
+    def write(scratch: _Scratch, walk: _Walk, size: jax.Array, where: jax.Array) -> _Scratch:
+        segment, is_counted = walk.at >> 1, where & (walk.number < _MOST_PARTS)
+        part = jnp.minimum(walk.number, _MOST_PARTS - 1)
+        offset = jnp.where(walk.at & 1 == 1, -1 - walk.total, walk.total)
+        return scratch._replace(
+            part=store(scratch.part, segment, walk.number, where),
+            offset=store(scratch.offset, segment, offset, where),
+            size=store(scratch.size, part, size, is_counted),
+            member=store(scratch.member, part, _low(lasts, segment), is_counted),
+            whole=store(scratch.whole, part, part, is_counted),
         )
 
-    zero = jnp.int32(0)
-    start = State(zero, jnp.bool_(True), jnp.int32(-1), zero, zero, zero, scratch)
-    end = memory.while_loop(lambda state: where & (state.begin < num_segments), step, start)
-    return end.scratch, end.number
+    def part_of(scratch: _Scratch, at: jax.Array) -> jax.Array:
+        return load(scratch.part, at >> 1)
+
+    return _followed(scratch, num_segments, lambda i: 2 * i, ahead, write, part_of, where)
 
 
 def _low(lasts: jax.Array, segment: jax.Array) -> jax.Array:
