@@ -158,7 +158,7 @@ class Recombine(Exchange):
         problem: Problem,
         own: Solution,
         given: Solution,
-        implementation: Implementation,
+        implementation: Implementation = "xla",
     ) -> Any:
         keys = random.typed_key(words)
         return self.crossover.children(keys, problem, own, given, self.share, implementation)

@@ -621,7 +621,7 @@ class Crossover(abc.ABC):
         own: Any,
         given: Any,
         share: jax.Array,
-        implementation: Implementation,
+        implementation: Implementation = "xla",
         /,
     ) -> Any:
         """Returns a child for each of S searches: all arrays but those of `problem` and `share`

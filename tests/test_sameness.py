@@ -41,19 +41,14 @@ def test_float_runs_are_the_same_on_any_number_of_devices():
     np.testing.assert_array_equal(one.solutions, four.solutions)
 
 
-@pytest.mark.parametrize("way", ["auto", "interpret"])
-def test_chunks_and_progress_change_nothing(way, capsys):
-    """Nor does the host: `run` inside jit takes the same path; with a target, the same end.
-
-    Kernels have exchanges by themselves.
-    """
+def test_chunks_and_progress_change_nothing(capsys):
+    """Nor does the host: `run` inside jit takes the same path; with a target, the same end."""
     problem = matrix_tsp(14)
     for target in (4000, -1):
-        whole = solve(problem, target=target, chunk_steps=500, implementation=way)
+        whole = solve(problem, target=target, chunk_steps=500)
         for chunk_steps in (13, 25, 499):  # at exchanges, too
             shown = chunk_steps == 13
-            options = {"chunk_steps": chunk_steps, "show_progress": shown}
-            cut = solve(problem, target=target, implementation=way, **options)
+            cut = solve(problem, target=target, chunk_steps=chunk_steps, show_progress=shown)
             no_info = {"info": None}
             chex.assert_trees_all_equal(
                 whole.state._replace(**no_info), cut.state._replace(**no_info)

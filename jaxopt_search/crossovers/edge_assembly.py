@@ -647,7 +647,7 @@ def _best_join(
 
 def _near(pair: _Pair, scratch: _Scratch, number: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns positions of the part that is joined, and those of their candidates."""
-    num_candidates = pair.candidates.shape[1]
+    num_candidates = jnp.int32(pair.candidates.shape[1])
     position = load(scratch.own, lax.div(number, num_candidates))
     near = load(pair.candidates, (load(pair.own, position), lax.rem(number, num_candidates)))
     return position, load(scratch.place, near)

@@ -162,27 +162,22 @@ def advance(
     )
 
 
-@functools.partial(jit, static_argnames=("implementation", "axis_name", "exchanges"))
+@functools.partial(jit, static_argnames=("implementation", "axis_name"))
 def advance_by(
     problem: Problem,
     search: Search,
     state: RunState,
     num_steps: jax.Array,
     rules: Rules,
-    anew: Any = True,
     *,
     implementation: Implementation,
     axis_name: str | None = None,
-    exchanges: bool = True,
 ) -> RunState:
     """Like `advance`, by an implementation that was chosen before and by rules already made.
 
     Args:
-      anew: [] bool, whether sums over steps begin anew.
       implementation: one of `backends.Implementation`, not `"auto"`.
       axis_name: as in `advance`.
-      exchanges: whether exchanges are made here. Else no step may follow one that is due, and the
-        caller makes it by `exchange_apart`.
     """
 
     def to_next_event(carry: tuple[RunState, jax.Array]) -> tuple[RunState, jax.Array]:
@@ -231,7 +226,7 @@ def advance_by(
             state = lax.cond(where.any(), refreshed, lambda state: state, state)
         test = functools.partial(_stop_test, search, rules, axis_name)
         state = lax.cond(due.stop_test, test, lambda state: state, state)
-        if rule is not None and exchanges:
+        if rule is not None:
             how = {"implementation": implementation, "axis_name": axis_name}
             meet = functools.partial(exchange_now, rule, problem, search, **how)
             is_due = due.exchange & (state.status == Status.RUNNING)
@@ -243,7 +238,7 @@ def advance_by(
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
         state = _test_at_the_start(search, rules.target, axis_name, state)
-        info = jax.tree.map(lambda sums: jnp.where(anew, 0, sums), state.info)
+        info = jax.tree.map(lambda sums: jnp.zeros_like(sums), state.info)
         state, _ = lax.while_loop(
             lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
             to_next_event,
@@ -333,33 +328,6 @@ def exchange_now(
     stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
     searches, ancestor = apply(rule, stream, problem, search, state, implementation, axis_name)
     return state._replace(searches=searches, ancestor=ancestor)
-
-
-@functools.partial(jit, static_argnames=("implementation", "axis_name"))
-def exchange_apart(
-    rule: Exchange,
-    problem: Problem,
-    search: Search,
-    state: RunState,
-    *,
-    implementation: Implementation,
-    axis_name: str | None,
-) -> RunState:
-    """Like `exchange_now`, unless the run has ended, as a program of its own.
-
-    Recombining solutions takes XLA as long to compile for a GPU as what is around the steps. By
-    itself it compiles at the same time.
-    """
-
-    def meet(state: RunState) -> RunState:
-        state = exchange_now(
-            rule, problem, search, state, implementation=implementation, axis_name=axis_name
-        )
-        # Costs have not drifted: the steps have settled them, and a child's cost is new.
-        costs = best_costs(search, state.searches, state.index)
-        return with_best(problem, state, devices.minimum(costs.min(), axis_name))
-
-    return lax.cond(state.status == Status.RUNNING, meet, lambda state: state, state)
 
 
 def apply(

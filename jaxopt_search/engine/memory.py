@@ -41,8 +41,8 @@ class MemoryEstimate(NamedTuple):
       states: of the searches: from before and after a program, both while it runs.
       temporaries: what the compiled program needs besides.
       solutions: the best one of each search, read out after each chunk, and their costs.
-      when: the moment: `"start"`, `"steps"`, `"exchange"` by a program of its own, `"look"` at the
-        best solutions, or `"end"`, when the devices' states are joined.
+      when: the moment: `"start"`, `"steps"`, `"look"` at the best solutions, or `"end"`, when the
+        devices' states are joined.
     """
 
     instance: int
@@ -86,12 +86,8 @@ def estimate(
     own = times * -(-num_searches // num) / num_searches
     each = math.ceil(own * everyone)
     read_out = math.ceil(own * num_searches * (num_bytes(contracts.solution_shape(parts[0])) + 4))
-    moments = {"start": (everyone, 0), "look": (states_at_a_look * each, read_out)}
-    may_combine = any(rule is not None and rule.combine is not None for rule in parts[2:])
-    if may_combine if programs is None else "exchange" in programs:
-        moments |= {"steps": (3 * each, 0), "exchange": (3 * each, 0)}  # one is the chunk's first
-    else:
-        moments["steps"] = 2 * each, 0
+    moments = {"start": (everyone, 0), "steps": (2 * each, 0)}
+    moments["look"] = states_at_a_look * each, read_out
     if num > 1:
         moments["end"] = (each + everyone, read_out)
     estimates = list[MemoryEstimate]()

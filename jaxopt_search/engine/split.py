@@ -23,7 +23,6 @@ from jaxopt_search.engine.compile import Jitted, Program
 from jaxopt_search.engine.devices import AXIS, Team, split_leaf
 from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.state import Rules, RunState
-from jaxopt_search.types import Exchange
 
 Tree = TypeVar("Tree")
 
@@ -114,23 +113,8 @@ class DeviceSplit:
         """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
         if implementation == "auto":
             implementation = stepping.choose("auto", self.first, problem, search).implementation
-        own, rule = (problem, search), _apart(rules.exchange, implementation)
-        steps = self._steps(implementation, *own, state, rules).ready()
-        if rule is None:
-            return steps(*own, state, np.int32(num_steps), rules, np.True_)
-        exchange = self._exchange(implementation, rule, *own, state)
-        if not num_steps and self.compiles_ahead:
-            exchange.temporaries()  # it is compiled now, unless it was before
-        meet = exchange.ready()
-        every, since = map(int, jax.device_get((rule.every, state.since.exchange)))
-        left, until = num_steps, max(every - since, 1)
-        state = steps(*own, state, np.int32(min(left, until)), rules, np.True_)
-        while left >= until:  # an exchange is due
-            left -= until
-            state, until = meet(rule, *own, state), every
-            if left:
-                state = steps(*own, state, np.int32(min(left, until)), rules, np.False_)
-        return state
+        steps = self._steps(implementation, problem, search, state, rules).ready()
+        return steps(problem, search, state, np.int32(num_steps), rules)
 
     def program(
         self, fn: Jitted, in_axes: Any, out_axes: Any, *arguments: Any, **static: Any
@@ -144,17 +128,10 @@ class DeviceSplit:
         self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules
     ) -> Program:
         """Returns the program of `advance`, for a state or its shapes."""
-        axes = None, None, AXES, None, None, None
-        own = problem, search, state, np.int32(0), rules, np.True_
+        axes = None, None, AXES, None, None
+        own = problem, search, state, np.int32(0), rules
         static = {"implementation": implementation, "axis_name": self._axis_name}
-        exchanges = _apart(rules.exchange, implementation) is None
-        return self.program(loop.advance_by, axes, AXES, *own, **static, exchanges=exchanges)
-
-    def _exchange(self, implementation: Implementation, *own: Any) -> Program:
-        """Returns the program of an exchange by itself, for a state or its shapes."""
-        axes = (None, None, None, AXES), AXES
-        static = {"implementation": implementation, "axis_name": self._axis_name}
-        return self.program(loop.exchange_apart, *axes, *own, **static)
+        return self.program(loop.advance_by, axes, AXES, *own, **static)
 
     def _look(self, *own: Any) -> Program:
         return self.program(outcome.packed, (None, None, AXES), 0, *own)
@@ -178,8 +155,6 @@ class DeviceSplit:
         """
         own = problem, search, self.shapes(shape, problem, search)
         programs = {"steps": self._steps(implementation, *own, rules)}
-        if (rule := _apart(rules.exchange, implementation)) is not None:
-            programs["exchange"] = self._exchange(implementation, rule, *own)
         if start is not None:
             key, solutions = self.brought(start)
             static = {"num_searches": shape.index.shape[0]}
@@ -218,15 +193,6 @@ class DeviceSplit:
 
         whole = _map_searches(joined, state)
         return jax.device_put(whole, self.first)
-
-
-def _apart(rule: Exchange | None, implementation: Implementation) -> Exchange | None:
-    """Returns an exchange that is a program of its own, compiled beside the steps; None for others.
-
-    Calling it takes the host 0.2 ms or so, which costs time where steps run on the host, too.
-    """
-    is_apart = implementation in ("cuda", "interpret")
-    return rule if is_apart and rule is not None and rule.combine is not None else None
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:

@@ -122,7 +122,7 @@ class Telling(Drawing):
         index = jnp.arange(costs.size, dtype=jnp.uint32)
         return (stream.words(index, 1)[0] >> 24).astype(jnp.int32) % costs.size
 
-    def combine(self, words, problem, own, given):
+    def combine(self, words, problem, own, given, implementation):
         return (words[0] >> 24).astype(jnp.int32) % 64
 
 
