@@ -7,10 +7,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from jaxopt_search.backends import loops
-from jaxopt_search.backends.backend import Backend
+from jaxopt_search.backends.backend import Backend, Index
 
 # XLA for CPUs runs a program as a list of small functions, at 0.1 us or more for each. Loops whose
 # buffers take less than a kilobyte it compiles as one, and marks them so; here larger ones are
@@ -22,6 +23,13 @@ class Native(Backend):
     """A search by itself on a CPU; lanes are the elements of vectors."""
 
     is_native = True
+
+    def store(self, buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:
+        # As a scatter, XLA would check the bounds of each.
+        value = jnp.where(where, value, self.load(buffer, index, None))
+        place = index if isinstance(index, tuple) else (index,)
+        value = value.reshape((1,) * buffer.ndim)
+        return lax.dynamic_update_slice(buffer, value, place, allow_negative_indices=False)
 
     def store_lanes(self, buffer: Any, index: Any, value: jax.Array, where: jax.Array) -> Any:
         *row, lanes = index

@@ -231,7 +231,12 @@ def _change(parts: "_Parts", body: Body, tables: Any, where: jax.Array) -> Any:
 
 def _first(parts: "_Parts", keys_of: Body, tables: Any) -> First:
     def handle(part: _Part, best: First | None) -> First:
-        return part.earlier(keys_of(part.place, part.load(tables)), best)
+        keys = keys_of(part.place, part.load(tables))
+        if best is None or not memory.is_native():
+            return part.earlier(keys, best)
+        # This always holds in a loop, which XLA does not know. Without a branch, it would compute
+        # keys anew for each of the numbers that they choose.
+        return memory.when(parts.last > 0, lambda best, _: part.earlier(keys, best), best)
 
     return parts.first_of(parts.backwards(handle, None))
 
@@ -406,7 +411,8 @@ def _rows_of_some(
     def note(row: jax.Array, noted: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         members, number = noted
         where = is_some(row)
-        return store(members, number, row, where), number + where.astype(jnp.int32)
+        members = store(members, number, row, jnp.bool_(True))  # the next one may take its place
+        return members, number + where.astype(jnp.int32)
 
     nobody = jnp.zeros(rows, jnp.int32), jnp.int32(0)
     members, number = memory.fori_loop(jnp.int32(rows), note, nobody)

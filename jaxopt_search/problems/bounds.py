@@ -31,7 +31,7 @@ def check_bytes(num_bytes: int, what: str, advice: str = "") -> None:
         )
 
 
-def beyond_int32(what: str, way_out: str = "dtype='float32'") -> ValueError:
+def beyond_int32(what: str, way_out: str) -> ValueError:
     """Returns the error to raise for an instance whose costs int32 does not hold."""
     return ValueError(f"{what}, beyond int32 ({MAX_INT32}); use {way_out} for inexact costs")
 
@@ -82,11 +82,12 @@ class Bounds(NamedTuple):
         is_needed = self.low < -MAX_INT32 or self.high > MAX_INT32
         return (self.low + self.high) // 2 if is_needed else 0
 
-    def refusal(self, name: str, moves: str) -> ValueError:
+    def refusal(self, name: str, moves: str, way_out: str) -> ValueError:
         """Returns the error to raise for an instance that does not fit."""
         return beyond_int32(
             f"{name} costs from {self.low:.6g} to {self.high:.6g} and {moves} that change them by"
-            f" up to {self.delta:.6g}"
+            f" up to {self.delta:.6g}",
+            way_out,
         )
 
 

@@ -83,8 +83,10 @@ class TabuSearch(TableSearch):
         self, stream: Stream, control: None, problem: Problem, state: TabuState
     ) -> tuple[TabuState, Info]:
         hood, representation, move = self.neighborhood, state.representation, state.found.move
-        is_move = state.found.key < _NULL  # above it where the table has no rows
         delta = hood.delta(problem, representation, move)
+        # A key above `_NULL`: the table has no rows. The move waits for its delta, which spares XLA
+        # for CPUs a copy of what the move changes.
+        is_move = (state.found.key < _NULL) & (delta != null_delta(delta.dtype))
         rows, _ = hood.extent(problem)
         low, high = self.tenure or (9 * rows // 10, (11 * rows + 9) // 10)
         more = jnp.int32(0)

@@ -447,11 +447,18 @@ def test_qap_instances_check_their_arrays():
 
 @pytest.mark.parametrize(
     "content",
-    ["c a comment\np edge 4 4\ne 1 2\ne 2 1\ne 4 2\n", "4 2\n1 2 1\n4 2\n"],
-    ids=["dimacs", "g-set"],
+    [
+        "c a comment\np edge 4 2\ne 1 2\ne 4 2\n",
+        "p edge 4 4\ne 1 2\ne 2 1\ne 4 2\ne 2 4\n",
+        "p edge 4 2\ne 1 2\ne 2 1\ne 4 2\ne 2 4\n",
+        "p col 4 4\ne 1 2\ne 4 2\n",
+        "p edge 4 3\ne 1 2\ne 2 1\ne 4 2\n",
+        "4 2\n1 2 1\n4 2\n",
+    ],
+    ids=["dimacs", "both ways", "both, counted once", "once, counted twice", "one twice", "g-set"],
 )
 def test_graphs(content, tmp_path):
-    """Vertices count from 0; DIMACS may give an edge both ways."""
+    """Vertices count from 0; DIMACS may give an edge both ways, and count it once or twice."""
     (tmp_path / "x.col").write_text(content)
     graph = load_graph(tmp_path / "x.col")
     assert (graph.n, graph.edges.tolist()) == (4, [[0, 1], [1, 3]])
@@ -465,6 +472,7 @@ def test_graphs(content, tmp_path):
         ("p edge 3 1\ne 1 4\n", "2: the edge 1-4, expected two vertices from 1 to 3"),
         ("3 2\n1 2 -1\n2 1 1\n", "3: the edge 2-1 again"),
         ("3 2\n1 2 4\n", "3: 1 edges, expected 2"),
+        ("p edge 4 5\ne 1 2\ne 2 3\ne 3 4\n", "5: 3 edges, expected 5"),
     ],
 )
 def test_bad_graphs_are_refused(content, message, tmp_path):

@@ -64,7 +64,7 @@ def entries_of(
     largest, kind = bounds.largest_of(array) if array.size else 0, np.float64
     if has_exact_costs(dtype, "numbers", array):
         if largest * array.size >= _SAFE:
-            raise bounds.beyond_int32(f"{name} holds {largest}")
+            raise ValueError(f"{name} holds {largest}, beyond int32 ({bounds.MAX_INT32})")
         kind = np.int64
     else:
         most = bounds.MAX_FLOAT32 / (8 * max(array.size, 1))

@@ -280,10 +280,10 @@ def generalized_assignment(
     change = high - low + fixed + penalty * overload
     limit = MAX_INT32 if is_exact else MAX_FLOAT32 / 8
     if max(most, change, largest) >= limit:
-        hint = "; use dtype='float32' for inexact costs" if is_exact else "; multiply by a constant"
+        hint = "use a problem of dtype='float32'" if is_exact else "multiply by a constant"
         raise ValueError(
             f"costs from {low:.6g} to {high:.6g} and penalties for an overload of up to {overload}"
-            f" reach {max(most, change):.6g}, expected below {limit:.6g}{hint}"
+            f" reach {max(most, change):.6g}, expected below {limit:.6g}; {hint}"
         )
     refuse_orphans()
     exact = _Exact(costs, loads, capacities, fixed, penalty)

@@ -179,7 +179,7 @@ class GraphColoring(FiniteProblem):
             return memory.each_index(end - start, lists.max_degree, body, tally, _TILE)
 
         # XLA copies a buffer to which a loop for a CPU has two stores.
-        passes = ((0,), (1,), (2,)) if memory.is_native() else ((0, 1, 2),)
+        passes = ((0, 2), (1,)) if memory.is_native() else ((0, 1, 2),)
         fields: tuple[Any, ...] = tuple(tally)
         for which in passes:
             fields = change(which, fields)

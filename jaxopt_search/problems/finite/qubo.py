@@ -442,7 +442,7 @@ def _build(
             unit = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
             counted = terms.over(unit)
             if not bounds.qubo_bounds(*counted).fit:
-                raise found.refusal(f"{name} gives", "moves")
+                raise found.refusal(f"{name} gives", "moves", "a problem of dtype='float32'")
     refuse_orphans()
     is_whole = isinstance(offset, int) and not offset % unit
     offset = offset // unit if is_whole else offset / unit

@@ -275,7 +275,7 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
                 matrices = tuple(map(np.floor_divide, matrices, divisors))
                 counted, found = _with_linear(*matrices), bounds.qap_bounds(*matrices)
         if not found.fit:
-            raise found.refusal("flow and distance give", "swaps")
+            raise found.refusal("flow and distance give", "swaps", "dtype='float32'")
         offset = found.offset
     else:
         bounds.check_qap_floats(*counted)

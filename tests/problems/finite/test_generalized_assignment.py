@@ -75,7 +75,7 @@ def test_bounds_are_proven():
     problem = js.generalized_assignment([[most, 0], [0, 0]], loads, capacities)
     x = solutions(2, 2)
     assert costs_of(problem, x).tolist() == [problem.host.cost(one) for one in x]
-    with refuses(ValueError, "expected below 2.14748e+09; use dtype='float32'"):
+    with refuses(ValueError, "expected below 2.14748e+09; use a problem of dtype='float32'"):
         js.generalized_assignment([[MAX_INT32, 0], [0, 0]], loads, capacities)
     inexact = js.generalized_assignment(
         [[MAX_INT32, 0], [0, 0]], loads, capacities, dtype="float32"
