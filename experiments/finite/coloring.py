@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
     small = ["queen5_5", "queen6_6", "myciel3", "myciel4"]
     return timed_runs.run_script(
-        "coloring", __doc__, arguments, list(CASES), small, prepared, table
+        "coloring", __doc__, arguments, {"all": list(CASES)}, small, prepared, table
     )
 
 

@@ -55,7 +55,7 @@ def run_script(
     experiment: str,
     text: str | None,
     arguments: Sequence[str] | None,
-    graphs: Sequence[str],
+    groups: dict[str, Sequence[str]],
     default: list[str],
     prepare: Callable[[str, int], Prepared],
     table: Callable[..., str],
@@ -65,7 +65,8 @@ def run_script(
 
     Args:
       text: what `--help` says about it.
-      graphs: the names that there are, of which those of `default` are the default.
+      groups: the names of graphs that there are, by the name of a group.
+      default: of these names.
       prepare: makes a graph by its name and the seed of a run.
       table: returns the table of records.
       ways: those that there are.
@@ -84,13 +85,14 @@ def run_script(
     def jobs_of(args: argparse.Namespace) -> list[Job]:
         if CORE in args.ways and not one_core.has_numba():
             raise ValueError("numba is not installed, expected it for the way 'numba'")
-        names = graphs if args.graphs == ["all"] else args.graphs
+        names = [one for name in args.graphs for one in groups.get(name, [name])]
         return [job(args, *one) for one in product(names, args.ways, range(args.seeds))]
 
     flags = common.parser(f"finite.{experiment}", text, experiment)
     add, number, some_of = flags.add_argument, flag_types.positive, flag_types.some_of
-    graphs_help = f"some of {','.join(graphs)}, or all"
-    add("--graphs", type=some_of(*graphs, "all"), default=default, help=graphs_help)
+    graphs = [name for group in groups.values() for name in group]
+    graphs_help = f"some of {','.join(graphs)}, or of the groups {','.join(groups)}"
+    add("--graphs", type=some_of(*graphs, *groups), default=default, help=graphs_help)
     add("--ways", type=some_of(*ways), default=[OURS], help=", ".join(ways))
     add("--seeds", type=number, default=3, help="runs of each, from 0 on")
     add("--seconds", type=flag_types.limit, default=10.0, help="longest run")

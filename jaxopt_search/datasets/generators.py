@@ -17,6 +17,7 @@ __all__ = [
     "clustered_tsp",
     "grid_tsp",
     "mycielski_graph",
+    "planar_union",
     "planted_qap",
     "planted_tsp",
     "queen_graph",
@@ -314,8 +315,13 @@ def random_graph(n: int, density: float, seed: int, weights: Sequence[int] = (1,
     for semidefinite programming", 2000) are
 
     - G1 to G5: `random_graph(800, 0.06, seed)` with the seeds 8001 to 8005,
-    - G6 to G10: the same with `weights=(-1, 1)`,
-    - G43 to G47: `random_graph(1000, 0.02, seed)` with the seeds 10001 to 10005.
+    - G22 to G26: `random_graph(2000, 0.01, seed)` with 20001 to 20005, but 2002 for G23,
+    - G6 to G10, G27 to G31: the same with `weights=(-1, 1)`, and 20002 for G28,
+    - G43 to G47: `random_graph(1000, 0.02, seed)` with 10001 to 10005,
+    - G55, G60, G70: `random_graph(5000, 0.001, 50001)`, `(7000, 0.0007, 70001)` and
+      `(10000, 0.0002, 100001)`; G56, G61: the first two with `weights=(-1, 1)`.
+
+    `toroidal_grid` and `planar_union` make the others.
 
     The random numbers are from GB_FLIP and the graph is from GB_RAND (Knuth, "The Stanford
     GraphBase", 1993), on which rudy (Rinaldi, 1995) is built. Tests check the graphs' digests.
@@ -352,8 +358,12 @@ def toroidal_grid(
 ) -> GraphInstance:
     """Returns a grid whose opposite sides are joined, with random weights, as rudy draws them.
 
-    Each vertex has four neighbors. Of the G-set (see `random_graph`), with n = 800, these are G11:
-    `toroidal_grid(100, 8, seed=8001)`, G12: `(50, 16, seed=8002)` and G13: `(25, 32, seed=8003)`.
+    Each vertex has four neighbors. Of the G-set (see `random_graph`) these are, as rows x columns
+    and seed, G11 to G13: 100 x 8, 8001; 50 x 16, 8002; 25 x 32, 8003; G32 to G34: 100 x 20, 20003;
+    80 x 25, 20002; 50 x 40, 20001; G57 and G62: 100 x 50 and 100 x 70, both 50001; G65: 100 x 80,
+    80001; G66: 90 x 100, 90001; G67 and G72: 100 x 100, 100001 and 10001; G77: 140 x 100, 140001;
+    G81: 200 x 100, 200001; with `weights=(1,)` and any seed, G48 to G50: 50 x 60, 30 x 100 and
+    25 x 120.
 
     Args:
       rows, columns: at least 3 each; cell (r, c) is vertex `r * columns + c`.
@@ -374,6 +384,66 @@ def toroidal_grid(
     right = [(cell, r * columns + (c + 1) % columns) for cell, (r, c) in enumerate(cells)]
     down = [(cell, (r + 1) % rows * columns + c) for cell, (r, c) in enumerate(cells)]
     return _weighted(f"torus-{rows}x{columns}", n, right + down, seed, weights)
+
+
+def planar_union(
+    n: int, density: float, seeds: Sequence[int], weights: Sequence[int] = (1,), seed: int = 0
+) -> GraphInstance:
+    """Returns the union of random planar graphs on the same vertices, as rudy makes it.
+
+    Each starts from a triangle. One vertex after the other goes into a random triangle, and is
+    joined to its corners; then random edges are removed. Of the G-set (see `random_graph`) are
+
+    - G14 to G17: `planar_union(800, 0.99, seeds)` with the seeds (8001, 8002), (8003, 8004), ...,
+    - G18 to G21: the same with `weights=(-1, 1)` and the seeds 8001 to 8004 of the weights,
+    - G35 to G42: both again with `n = 2000` and 20001 in place of 8001,
+    - G51 to G54: `planar_union(1000, 1, seeds)` from the seeds (10001, 10002) on,
+    - G58, G63: `planar_union(5000, 0.99, (50001, 50002))`, `(7000, 0.99, (70001, 70002))`,
+    - G59, G64: the same with `weights=(-1, 1)` and the seeds 50001 and 70001 of the weights.
+
+    Args:
+      n: number of vertices, at least 3.
+      density: the share of the `3 * n - 6` edges that each graph keeps at most, from 0 to 1.
+      seeds: 0 to 2**31 - 1, one for each planar graph.
+      weights: what an edge's weight is drawn from, each equally likely.
+      seed: of the weights.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Example:
+      >>> graph = planar_union(800, 0.99, seeds=(8001, 8002))
+      >>> graph.n, len(graph.edges)
+      (800, 4694)
+    """
+    n = check_count("n", n, 3, 10**6)
+    if not len(seeds):
+        raise ValueError("seeds is empty, expected at least one")
+    percent = 100 * float(check_share("density", density))
+    first, *others = (_planar(n, percent * (3 * n - 6) / 100, each) for each in seeds)
+    union = first
+    for edges in others:
+        # A union takes over lists of neighbors, in which the edge that was made last is in front.
+        union = list(dict.fromkeys([*reversed(union), *reversed(edges)]))
+    name = f"planar-{n}-d{float(density):g}-{'+'.join(map(str, seeds))}"
+    return _weighted(name, n, union, seed, weights)
+
+
+def _planar(n: int, most: float, seed: int) -> list[tuple[int, int]]:
+    """Returns the edges of a random planar graph, in the order in which rudy makes them."""
+    below = drawing(seed)
+    triangles, edges = [(0, 1, 2)], [(0, 1), (0, 2), (1, 2)]
+    for new in range(3, n):
+        place = below(len(triangles))
+        a, b, c = triangles[place]
+        triangles[place] = a, b, new
+        triangles += [(a, c, new), (b, c, new)]
+        edges += [(a, new), (b, new), (c, new)]
+    while len(edges) > most:
+        removed = below(len(edges))
+        edges[removed] = edges[-1]
+        edges.pop()
+    return edges
 
 
 def random_qubo(n: int, density: float, seed: int) -> np.ndarray:

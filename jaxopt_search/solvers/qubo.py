@@ -13,14 +13,16 @@ from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 
 # Up to so many couplings of a variable, on average, bifurcation finds better sums than annealing.
 _MOST_COUPLINGS = 20
+# Its steps take as long as if all variables had as many couplings as the one with the most.
+_MOST_COUPLINGS_OF_ONE = 64
 _ON_GPU, _ON_CPU = 1056, 16  # searches
 
 
 def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     """Returns zeros and ones with a low sum of what they select: a QUBO's minimum, or close to it.
 
-    Where variables have up to 20 couplings on average, by simulated bifurcation
-    (`simulated_bifurcation`), else by annealing of flips (`anneal`).
+    Where variables have up to 20 couplings on average and none has above 64, by simulated
+    bifurcation (`simulated_bifurcation`), else by annealing of flips (`anneal`).
 
     Args:
       matrix: [n, n] real numbers, dense or sparse, a dict from pairs to numbers, or a binary
@@ -44,7 +46,8 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     problem = matrix if isinstance(matrix, QUBO) else qubo(matrix)
     options = {"target": "optimum"} | options
     lists = problem.couplings.lists if isinstance(problem.couplings, Sparse) else None
-    if lists is None or lists.neighbors.size > _MOST_COUPLINGS * problem.n:
+    most = _MOST_COUPLINGS * problem.n
+    if lists is None or lists.neighbors.size > most or lists.max_degree > _MOST_COUPLINGS_OF_ONE:
         return anneal(problem, Flip(), key, **options)
     return solve(problem, simulated_bifurcation(), key, **completed(options, _ON_CPU, _ON_GPU))
 

@@ -11,6 +11,7 @@ from jaxopt_search.datasets import (
     clustered_tsp,
     grid_tsp,
     mycielski_graph,
+    planar_union,
     planted_qap,
     planted_tsp,
     queen_graph,
@@ -107,11 +108,19 @@ GSET = {
     "G1": lambda: random_graph(800, 0.06, seed=8001),
     "G11": lambda: toroidal_grid(100, 8, seed=8001),
     "G13": lambda: toroidal_grid(25, 32, seed=8003),
+    "G18": lambda: planar_union(800, 0.99, (8001, 8002), weights=(-1, 1), seed=8001),
+    "G23": lambda: random_graph(2000, 0.01, seed=2002),
+    "G51": lambda: planar_union(1000, 1, (10001, 10002)),
+    "G81": lambda: toroidal_grid(200, 100, seed=200001),
 }
 DIGESTS = {
     "G1": "2c17dd015cc1d400b57669741a726ead",
     "G11": "35da56dac686f57ec33f052ce79f5dd6",
     "G13": "9bbd122d1323b76bf3486200e4a4f5c5",
+    "G18": "b89a7655937cf984cc34c36669bcd0dc",
+    "G23": "786ef5b3b69e587b5b56eeb1530d2668",
+    "G51": "e0d7bc0dcc496ea29c4c5b4de723f71f",
+    "G81": "1cc861c2abe8cb9173b0e204273edb91",
 }
 
 
@@ -173,6 +182,7 @@ def test_a_matrix_has_the_weights_on_both_sides():
         (lambda: queen_graph(0, 3), "rows is 0"),
         (lambda: random_graph(10, 1.5, seed=0), "density is 1.5"),
         (lambda: random_graph(10, 0.5, seed=0, weights=(0.5,)), "a weight is 0.5"),
+        (lambda: planar_union(10, 1, seeds=()), "seeds is empty"),
         (
             lambda: GraphInstance(name="", n=3, edges=np.array([[1, 0]]), weights=np.array([1])),
             r"without 0 <= i < j < n",

@@ -46,6 +46,13 @@ def test_density_says_what_searches(density, name):
     assert result.fun <= x @ matrix @ x
 
 
+def test_annealing_looks_where_one_variable_is_coupled_to_all():
+    """However sparse the others are: bifurcation would wait for that one in each step."""
+    spokes = np.stack([np.zeros(200, int), np.arange(1, 201)], axis=1)
+    result = js.solve_max_cut(1, edges=spokes, max_steps=3000, num_searches=4)
+    assert type(result.search).__name__ == "LocalSearch" and result.fun == 200
+
+
 @pytest.mark.parametrize("unit", [1, 0.25])
 def test_a_problem_is_taken_as_it_is(unit):
     """With its constant, which is part of all costs."""
