@@ -104,8 +104,8 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     Among Nagata and Kobayashi's variants this lies at random between EAX-Single and EAX-Rand: it
     takes a share of the AB-cycles, and none that makes the tour longer. Parts are joined as in
     their work, the smallest first, by the best 2-opt move to a candidate, but from at most 64
-    cities of the part. A child takes a few operations for each city, of which those are done in
-    sequence that concern edges in which the tours differ.
+    cities of the part, at equal intervals, and not if there are more than 32 parts. A child takes a
+    few operations for each city; those on edges in which the tours differ are done in sequence.
 
     Args:
       problem: of symmetric distances; it may be traced.
