@@ -23,9 +23,6 @@ Tree = TypeVar("Tree")
 Index: TypeAlias = jax.Array | tuple[jax.Array, ...]
 """Where in a buffer of one axis or of two."""
 
-SEARCHES = "searches"
-"""The axis of searches side by side, where portable code runs by `choice.for_each` under XLA."""
-
 LANES = 32
 """Elements that `copy` and moves of many elements handle at once, a warp's number of threads."""
 
@@ -157,12 +154,23 @@ class XLA(Backend):
     ) -> Any:
         # All go on until the last one ends: else XLA would copy what each of them carries.
         def any_goes_on(tree: Any) -> jax.Array:
-            return lax.pmax(goes_on(tree).astype(jnp.int32), SEARCHES) > 0
+            return _of_any(goes_on(tree))
 
         return loops.while_loop(any_goes_on, lambda tree: change(tree, goes_on(tree)), tree)
 
     def computed_once(self, tree: Tree) -> Tree:
         return lax.optimization_barrier(tree)
+
+
+@jax.custom_batching.custom_vmap
+def _of_any(where: jax.Array) -> jax.Array:
+    """Returns whether a scalar holds in any of the searches side by side."""
+    return where
+
+
+@_of_any.def_vmap
+def _(axis_size: int, in_batched: list[bool], where: jax.Array) -> tuple[jax.Array, bool]:
+    return jnp.any(where, axis=0) if in_batched[0] else where, False
 
 
 @functools.cache

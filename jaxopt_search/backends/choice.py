@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxopt_search.backends import memory
-from jaxopt_search.backends.backend import SEARCHES, named
+from jaxopt_search.backends.backend import named
 from jaxopt_search.backends.native import as_one_function
 from jaxopt_search.errors import NotPortable
 
@@ -241,7 +241,7 @@ def for_each(
         return fn(shared, own, zeros())
 
     if implementation == "xla":
-        return jax.vmap(alone, (None, 0), axis_name=SEARCHES)(shared, own)
+        return jax.vmap(alone, (None, 0))(shared, own)
     if implementation == "native":
 
         def natively(shared: Any, own: Any) -> Any:

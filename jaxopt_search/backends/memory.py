@@ -277,7 +277,7 @@ def while_loop(
 ) -> Any:
     """Returns `tree` after `change(tree, where)` while `goes_on(tree)` holds; written in place.
 
-    Only within `backends.for_each`. Searches side by side go on together until none does any more.
+    Searches side by side go on together until none does any more.
 
     Args:
       goes_on: returns [] bool; reads no buffers.

@@ -164,4 +164,6 @@ def test_run_inside_shard_map():
 
     walks = best(line(20), walk(), js.ring(every=2))
     assert_same(jax.jit(spread(walks))(keys), walks(keys))
-    jax.eval_shape(spread(best(problem, search, js.recombine(every=5))), keys)
+    for crossover in (None, js.edge_assembly(problem)):
+        exchange = js.recombine(every=5, crossover=crossover)
+        jax.eval_shape(spread(best(problem, search, exchange)), keys)
