@@ -33,7 +33,7 @@ from jaxopt_search.types import Cost, Crossover, null_delta
 
 _MOST_PARTS = 32  # that are joined
 _JOINED_AT = 64  # cities of a part at which it may be joined to another
-_CITIES_PER_WARP, _MOST_WARPS = 512, 4
+_CITIES_PER_WARP, _MOST_WARPS = 512, 4  # more are no faster: walks are followed in sequence
 _ROUNDING = 2.0**-20  # of float distances
 
 
@@ -556,9 +556,10 @@ def _joined(
         scratch, num_own = _members(scratch, part, size, goes_on)
         best, code = _best_join(pair, scratch, part, num_own)
         is_made = goes_on & (best < null_delta(best.dtype))
-        end, other = _ends_of(pair, scratch, code)
+        position, place = _near(pair, scratch, code >> 2)
+        into = _part_of(scratch, place)
+        end, other = 2 * position + ((code >> 1) & 1), 2 * place + (code & 1)
         one, two = load(scratch.mate, end), load(scratch.mate, other)
-        into = _part_of(scratch, other >> 1)
         both = size + load(scratch.size, into)
         moves = load(scratch.whole, number) == part
 
@@ -651,12 +652,6 @@ def _near(pair: _Pair, scratch: _Scratch, number: jax.Array) -> tuple[jax.Array,
     position = load(scratch.own, lax.div(number, num_candidates))
     near = load(pair.candidates, (load(pair.own, position), lax.rem(number, num_candidates)))
     return position, load(scratch.place, near)
-
-
-def _ends_of(pair: _Pair, scratch: _Scratch, code: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Returns the ends that a move joins."""
-    position, other = _near(pair, scratch, code >> 2)
-    return 2 * position + ((code >> 1) & 1), 2 * other + (code & 1)
 
 
 def _written(pair: _Pair, scratch: _Scratch, where: jax.Array) -> _Scratch:

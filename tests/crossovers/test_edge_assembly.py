@@ -232,21 +232,6 @@ def test_children_are_tours_that_are_no_longer(n, is_float):
     assert num_better > 0 or n < 16
 
 
-def test_children_made_at_once_are_those_made_one_by_one():
-    problem = instance(31, 1, is_float=True)
-    own, given = map(np.stack, zip(*(tours(31, seed) for seed in range(12)), strict=True))
-    words = jnp.arange(12, dtype=jnp.uint32), jnp.ones(12, jnp.uint32)
-    crossover, share = js.edge_assembly(problem), jnp.float32(0.5)
-    make = jax.jit(crossover.children)
-    together = np.asarray(make(random.typed_key(words), problem, own, given, share))
-    alone = [
-        child_of(problem, *pair, 0.5, seed)
-        for seed, pair in enumerate(zip(own, given, strict=True))
-    ]
-    np.testing.assert_array_equal(together, alone)
-    assert (together != own).any(axis=1).sum() > 0
-
-
 @pytest.mark.parametrize("points", [np.zeros((9, 2)), np.repeat(np.eye(3)[:, :2], 3, axis=0)])
 def test_equal_places_are_no_trouble(points):
     """Where nothing is better, a search keeps its own tour."""
