@@ -624,8 +624,12 @@ class Crossover(abc.ABC):
         implementation: Implementation = "xla",
         /,
     ) -> Any:
-        """Returns a child for each of S searches: all arrays but those of `problem` and `share`
-        have an axis [S]. `implementation` says by what steps are made."""
+        """Returns a child for each of S searches.
+
+        Args:
+          keys, own, given: as `child` has them, with an axis [S].
+          implementation: one of `backends.Implementation`, by which steps are made.
+        """
         make_one = jax.vmap(self.child, in_axes=(0, None, 0, 0, None))
         return make_one(keys, problem, own, given, share)
 

@@ -1,9 +1,10 @@
 """The best published cuts of graphs of the G-set.
 
 Those of up to 3000 vertices are of Benlic and Hao, "Breakout local search for the max-cut problem"
-(2013), over 20 runs of each on one core of a Xeon E5440 at 2.83 GHz. Of the larger ones these are
-the best of several authors by 2025; that of G63 is of arXiv:2510.21105. Breakout local search has
-10294, 14176, 26997, 9541, 6998, 9926 and 14030 there.
+(2013), over 20 runs of each on one core of a Xeon E5440 at 2.83 GHz. That of G63
+is of arXiv:2510.21105. Of the other larger ones these are goals whose source was not found, and
+that of G60 is 14188 elsewhere. Breakout local search has 10294, 14176, 26997, 9541, 6998, 9926 and
+14030 there.
 """
 
 BEST = {

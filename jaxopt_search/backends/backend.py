@@ -153,10 +153,9 @@ class XLA(Backend):
         self, goes_on: Callable[[Any], Any], change: Callable[[Any, jax.Array], Any], tree: Any
     ) -> Any:
         # All go on until the last one ends: else XLA would copy what each of them carries.
-        def any_goes_on(tree: Any) -> jax.Array:
-            return _of_any(goes_on(tree))
-
-        return loops.while_loop(any_goes_on, lambda tree: change(tree, goes_on(tree)), tree)
+        return loops.while_loop(
+            lambda tree: _of_any(goes_on(tree)), lambda tree: change(tree, goes_on(tree)), tree
+        )
 
     def computed_once(self, tree: Tree) -> Tree:
         return lax.optimization_barrier(tree)

@@ -248,9 +248,7 @@ def for_each(
             with memory.one_search("native"):
                 return alone(shared, own)
 
-        one = jax.custom_batching.sequential_vmap(as_one_function(natively))
-        run: Any = jax.vmap(one, (None, None, 0))
-        return run(never, shared, own)
+        return jax.vmap(as_one_function(natively), (None, None, 0))(never, shared, own)
     return launch(
         lambda _, read, buffers: fn(read[0], read[1], buffers),
         jnp.int32(1),

@@ -55,6 +55,8 @@ BACKENDS = {"native": Native()}
 def as_one_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Returns `fn` to be compiled as one function by XLA for CPUs, with no threads inside.
 
+    Under `vmap` it is called for one element after the other.
+
     The function that is returned has one argument more, the first: [] bool, False when it runs but
     not known to be so when it is compiled.
 
@@ -72,7 +74,7 @@ def as_one_function(fn: Callable[..., Any]) -> Callable[..., Any]:
         with set_xla_metadata(**_MARKS):
             return jax.jit(unmarked)(*arguments)
 
-    return marked
+    return jax.custom_batching.sequential_vmap(marked)
 
 
 def _with_all_used(never: jax.Array, results: Any, arguments: Any) -> Any:

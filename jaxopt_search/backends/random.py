@@ -169,9 +169,13 @@ def uniform(word: jax.Array) -> jax.Array:
 
 
 def mixed(word: jax.Array) -> jax.Array:
-    """Returns a random word of each word, uint32: cheaper than a key's, for choices of no weight.
+    """Returns words with their bits mixed, uint32 of the same shape; portable.
 
-    The last steps of MurmurHash3 (Appleby, 2011).
+    For many choices of little weight: a key's words cost several times as much. The finalizer of
+    MurmurHash3 (Appleby, 2011).
+
+    Args:
+      word: uint32, any shape.
 
     Example:
       >>> mixed(jnp.array([0, 1, 2], jnp.uint32)).tolist()

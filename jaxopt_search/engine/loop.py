@@ -238,7 +238,7 @@ def advance_by(
     inputs = problem, search, state, num_steps, rules
     with loops.varying_alike(*inputs) as (problem, search, state, num_steps, rules):
         state = _test_at_the_start(search, rules.target, axis_name, state)
-        info = jax.tree.map(lambda sums: jnp.zeros_like(sums), state.info)
+        info = jax.tree.map(jnp.zeros_like, state.info)
         state, _ = lax.while_loop(
             lambda carry: (carry[0].status == Status.RUNNING) & (carry[1] > 0),
             to_next_event,

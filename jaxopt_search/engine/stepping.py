@@ -107,7 +107,7 @@ def run(
     # XLA's in the last bit.
     controls = jax.vmap(control_of)(lax.iota(jnp.int32, max_steps(implementation)))
     if implementation == "native":
-        one = jax.custom_batching.sequential_vmap(native.as_one_function(_one_search))
+        one = native.as_one_function(_one_search)
         run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
         return run_all(num_steps < 0, fixed, controls, keys, running, num_steps)
 

@@ -230,9 +230,9 @@ def _assign_natively(
             state = algorithm.open_state(own, state)
             return algorithm.assign_in_turn(own, key, None, state, active, nothing)
 
-    assign = jax.custom_batching.sequential_vmap(native.as_one_function(assign))
+    one = native.as_one_function(assign)
     never = lax.population_count(keys.first[0]) > 32  # which a compiler cannot tell
-    assign_all = jax.vmap(assign, in_axes=(None, None, None, 0, 0, 0))
+    assign_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, 0))
     return assign_all(never, of.heuristic, of.problem, keys, states, active)
 
 
