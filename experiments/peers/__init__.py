@@ -2,6 +2,7 @@
 
     python -m experiments.peers --problem tsp
     python -m experiments.peers --problem qap --instances tai30a,tai30b --seconds 5
+    python -m experiments.peers --problem qubo --instances G1,G22,p3000.1 --seconds 5
     python -m experiments.peers --problem nqueens --instances 1000,1000x500 --seconds 10
     python -m experiments.peers --instances rd100,lin318,pcb442 --seeds 5 --seconds 10 --out p.jsonl
 
@@ -21,6 +22,6 @@ the best known one. How they are measured:
 
 Each finished run is one line of the file; the same command continues where it was interrupted. A
 run is known by its solver's version: after a change of code within a version, take another file.
-Peers that are not installed are left out. What is particular to a problem is in `tsp.py`, `qap.py`
-and `queens.py`; of queens, costs count the placements that are missing.
+Peers that are not installed are left out. What is particular to a problem is in `tsp.py`, `qap.py`,
+`qubo.py` and `queens.py`; of queens, costs count the placements that are missing.
 """

@@ -7,15 +7,15 @@ from typing import Any
 
 
 def gap(cost: int, best_known: int) -> float:
-    """Returns how far `cost` is above the best known, as a share of it.
+    """Returns how far `cost` is above the best known, as a share of its size.
 
     Example:
-      >>> gap(101, 100), gap(0, 0), gap(3, 0)
-      (0.01, 0.0, inf)
+      >>> gap(101, 100), gap(-99, -100), gap(0, 0), gap(3, 0)
+      (0.01, 0.01, 0.0, inf)
     """
     if best_known == 0:
         return 0.0 if cost == 0 else math.inf
-    return (cost - best_known) / best_known
+    return (cost - best_known) / abs(best_known)
 
 
 def finite(value: float) -> float | None:

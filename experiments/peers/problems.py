@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.peers import qap, queens, tsp
+from experiments.peers import qap, qubo, queens, tsp
 from experiments.peers.solver import Solver
 
-PROBLEMS = {"nqueens": queens, "qap": qap, "tsp": tsp}
+PROBLEMS = {"nqueens": queens, "qap": qap, "qubo": qubo, "tsp": tsp}
 """Modules with `SOLVERS` (a dict of `Solver` classes), `instances(names, data)` and
 `cost(instance, solution)`; an instance has a `name`, `n` and `best_known`."""
 
