@@ -155,12 +155,13 @@ class GraphColoring(FiniteProblem):
         """Returns the tally after `vertex` got `color`, if `where` holds; portable, O(degree)."""
         old, lists = load(coloring, vertex), self.graph.lists
         start, end = lists.range_of(vertex)
+        number = jnp.where(where & (old != color), end - start, 0)
 
         def change(which: tuple[int, ...], tally: tuple[Any, ...]) -> tuple[Any, ...]:
             def body(i: jax.Array, is_real: jax.Array, tally: tuple[Any, ...]) -> tuple[Any, ...]:
                 neighbor = load(lists.neighbors, start + i, is_real)
                 own = load(coloring, neighbor)
-                step = jnp.where(old != color, self._weight(start + i, is_real), 0)
+                step = self._weight(start + i, is_real)
                 gain = (own == color).astype(jnp.int32) - (own == old).astype(jnp.int32)
                 there, here = (jnp.broadcast_to(one, neighbor.shape) for one in (old, color))
                 # Which field, where in it, and by how much.
@@ -173,10 +174,10 @@ class GraphColoring(FiniteProblem):
                 after = [load(tally[field], place) + amount for field, place, amount in chosen]
                 fields = list(tally)
                 for (field, place, _), value in zip(chosen, after, strict=True):
-                    fields[field] = store(fields[field], place, value, where & is_real)
+                    fields[field] = store(fields[field], place, value, is_real)
                 return tuple(fields)
 
-            return memory.each_index(end - start, lists.max_degree, body, tally, _TILE)
+            return memory.each_index(number, lists.max_degree, body, tally, _TILE)
 
         # XLA copies a buffer to which a loop for a CPU has two stores.
         passes = ((0, 2), (1,)) if memory.is_native() else ((0, 1, 2),)
