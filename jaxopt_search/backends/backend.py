@@ -143,6 +143,9 @@ class Backend:
     def computed_once(self, tree: Tree) -> Tree:
         return tree
 
+    def after(self, where: jax.Array, done: Any) -> jax.Array:
+        return where
+
 
 class XLA(Backend):
     """Searches side by side, by `vmap`: branches are left to masks."""

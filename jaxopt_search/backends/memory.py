@@ -38,6 +38,7 @@ __all__ = [
     "IN_BOUNDS",
     "LANES",
     "Index",
+    "after",
     "computed_once",
     "copy",
     "each",
@@ -416,6 +417,23 @@ def computed_once(tree: Tree) -> Tree:
       [0, 1, 2]
     """
     return target().computed_once(tree)
+
+
+def after(where: jax.Array, done: Any) -> jax.Array:
+    """Returns the truth value `where`, on a CPU not before `done` is computed; portable.
+
+    XLA for CPUs copies a buffer that is written to, unless what is read of it is known to be read
+    first. Where `done` was made from the buffer, a write under this `where` comes after that.
+
+    Args:
+      where: [] bool.
+      done: a pytree of arrays or buffers, each with an element.
+
+    Example:
+      >>> bool(after(jnp.bool_(True), jnp.array([5, 6])))
+      True
+    """
+    return target().after(where, done)
 
 
 PACKED_BELOW = 2**16

@@ -111,6 +111,7 @@ class LocalSearch(TrajectorySearch):
         if self.keep_best == "light":
             # The solution about to be left for a worse one may be the best so far.
             state = self.remember(state, is_made & (delta > 0))
+            is_made = memory.after(is_made, state.best)
         state = self.make(problem, state, move, delta, is_made)
         if self.keep_best == "standard":
             state = self.remember(state, is_made)

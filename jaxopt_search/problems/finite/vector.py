@@ -96,7 +96,7 @@ def assigned(problem: Any, tallied: Tallied, variable: Any, value: Any, where: A
     """
     solution, tally = tallied
     tally = problem.assigned(solution, tally, variable, value, where)
-    return Tallied(store(solution, variable, value, where), tally)
+    return Tallied(store(solution, variable, value, memory.after(where, tally)), tally)
 
 
 @pytree
