@@ -110,3 +110,23 @@ def test_what_is_the_same_for_all_searches_is_branched_on():
     values = jnp.arange(5)
     np.testing.assert_array_equal(several(jnp.bool_(True), values), values + 1)
     np.testing.assert_array_equal(several(jnp.bool_(False), values), values)
+
+
+@pytest.mark.parametrize("where", [False, True])
+def test_what_waits_stays_as_it_is(where):
+    """Whatever stands in the arrays that a write waits for."""
+
+    def work(given, old):
+        where, done = given
+        return memory.store(old, jnp.int32(1), jnp.int32(9), memory.after(where, done))
+
+    done = (
+        jnp.asarray([-(2**31), 3], jnp.int32),
+        jnp.asarray([2**32 - 1, 0], jnp.uint32),
+        jnp.asarray([jnp.nan, 1.0], jnp.float32),
+        jnp.asarray([jnp.inf], jnp.float32),
+        jnp.asarray([True, False]),
+    )
+    old = jnp.asarray([5, 6], jnp.int32)
+    expected = jnp.asarray([5, 9 if where else 6], jnp.int32)
+    check_everywhere(work, (jnp.bool_(where), done), old, expected)
