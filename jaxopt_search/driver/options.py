@@ -19,7 +19,7 @@ _CHUNK_SECONDS = 0.5
 _MIN_CHUNK_SECONDS = 0.01
 _CHUNKS_IN_A_LIMIT = 50  # if it is given in seconds, and they do not become too short
 _MAX_GROWTH = 8
-_FASTER, _TRIED_NEXT = 1.25, 2  # times as many steps in a second, and in the next chunk
+_FASTER = 1.25  # times as many steps in a second
 
 
 class Timer:
@@ -97,7 +97,7 @@ class Timer:
         if made:
             self._shortest, rate = min(self._shortest, took), made / max(took, 1e-9)
             if rate > _FASTER * self._rate:
-                self._rate, self._tried = rate, _TRIED_NEXT * made
+                self._rate, self._tried = rate, _MAX_GROWTH * made
             if size <= made:
                 longest = min(left_seconds / 4, max(_CHUNK_SECONDS, 10 * self._shortest))
                 most = min(_MAX_GROWTH * made, int(rate * min(longest, 1e9)))

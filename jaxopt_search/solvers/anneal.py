@@ -52,8 +52,8 @@ _NEVER_ALIKE = 2.0  # times as many searches as there are
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
-# Steps of kernels between tests whether the run is over, each of which takes as long as tens.
-_CHECK_KERNELS_EVERY = 1000
+# Steps between tests whether the run is over, each of which takes as long as tens of fast ones.
+_CHECK_EVERY = 1000
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
 
 
@@ -109,8 +109,10 @@ class Recipe(NamedTuple):
 
 
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
-_ON_CPU = Recipe(hottest=0.3, coldest=0.1, num_searches=16, moves_per_search=8)
-_ON_GPU = _ON_CPU._replace(num_searches=1024, moves_per_search=32)
+_ON_CPU = Recipe(
+    hottest=0.5, coldest=0.1, num_searches=4, moves_per_search=8, choose="first", resample_every=None
+)
+_ON_GPU = Recipe(hottest=0.3, coldest=0.1, num_searches=1024, moves_per_search=32)
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
@@ -480,6 +482,8 @@ class Clock(Pacer):
             return True
         done, until = min(now.until, pace.done + made * pace.per_step), now.until
         left = max(now.cooled_by - seconds, 0.0)
+        if not recipe.recombines and left > 0:  # first chunks may be much slower than later ones
+            done = min(done, 1 - left / (now.cooled_by - now.began))
         is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
         has_time = left > _LEAST_TIME * self._max_seconds
         self._is_reheated = is_frozen and has_time and not recipe.recombines
@@ -615,7 +619,7 @@ def plan_annealing(
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
-    in_kernels = runs_kernels(options.devices[0])
+    is_fast = runs_kernels(options.devices[0]) or search.is_portable(problem)
     steering = Steering(recipe, ingredients, pacer, options.callback)
     return Run(
         dataclasses.replace(options, callback=steering),
@@ -624,7 +628,7 @@ def plan_annealing(
         key,
         num_searches=recipe.num_searches,
         exchange=exchange,
-        check_every=None if search.check_every or not in_kernels else _CHECK_KERNELS_EVERY,
+        check_every=None if search.check_every or not is_fast else _CHECK_EVERY,
         **settings,
     )
 

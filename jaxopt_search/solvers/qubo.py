@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxopt_search.driver.run import solve
+from jaxopt_search.engine.devices import find_devices, is_cpu
 from jaxopt_search.neighborhoods import Flip
 from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
 from jaxopt_search.results import Result
@@ -11,18 +12,18 @@ from jaxopt_search.searches import simulated_bifurcation
 from jaxopt_search.solvers.anneal import anneal, completed
 from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 
-# Up to so many couplings of a variable, on average, bifurcation finds better sums than annealing.
-_MOST_COUPLINGS = 20
-# Its steps take as long as if all variables had as many couplings as the one with the most.
-_MOST_COUPLINGS_OF_ONE = 64
-_ON_GPU, _ON_CPU = 1056, 16  # searches
+# On GPUs, up to so many couplings of a variable, on average, bifurcation finds better sums than
+# annealing. Its steps take as long as if all variables had as many as the one with the most.
+_MOST_COUPLINGS, _MOST_COUPLINGS_OF_ONE = 20, 64
+_ON_GPU = 1056  # searches
+_MOST_ON_CPU, _VARIABLES_OF_ALL = 4, 3000  # searches, and what they have in sum if they are several
 
 
 def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     """Returns zeros and ones with a low sum of what they select: a QUBO's minimum, or close to it.
 
-    Where variables have up to 20 couplings on average and none has above 64, by simulated
-    bifurcation (`simulated_bifurcation`), else by annealing of flips (`anneal`).
+    By annealing of flips (`anneal`); on GPUs, where variables have up to 20 couplings on average
+    and none has above 64, by simulated bifurcation (`simulated_bifurcation`).
 
     Args:
       matrix: [n, n] real numbers, dense or sparse, a dict from pairs to numbers, or a binary
@@ -45,11 +46,14 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     """
     problem = matrix if isinstance(matrix, QUBO) else qubo(matrix)
     options = {"target": "optimum"} | options
+    if is_cpu(find_devices(options.get("devices", "all"))[0]):
+        few = max(1, min(_MOST_ON_CPU, _VARIABLES_OF_ALL // problem.n))
+        return anneal(problem, Flip(), key, **completed(options, few, few))
     lists = problem.couplings.lists if isinstance(problem.couplings, Sparse) else None
     most = _MOST_COUPLINGS * problem.n
     if lists is None or lists.neighbors.size > most or lists.max_degree > _MOST_COUPLINGS_OF_ONE:
         return anneal(problem, Flip(), key, **options)
-    return solve(problem, simulated_bifurcation(), key, **completed(options, _ON_CPU, _ON_GPU))
+    return solve(problem, simulated_bifurcation(), key, **completed(options, _ON_GPU, _ON_GPU))
 
 
 def solve_max_cut(
