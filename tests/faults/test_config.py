@@ -43,6 +43,12 @@ def repaired():
     return repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50)
 
 
+def in_regions():
+    plane = js.tsp_from_coords(np.random.default_rng(0).random((40, 2)), storage="coordinates")
+    search = js.regional_search(plane, 1.0, looks=3, num_regions=2)
+    return js.run(3, plane, search, num_searches=1, max_steps=3)
+
+
 @contextlib.contextmanager
 def switched():
     with (
@@ -54,7 +60,10 @@ def switched():
         yield
 
 
-@pytest.mark.parametrize("call", [resampled, repaired])
+CALLS = [resampled, repaired, in_regions]
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_switches_change_nothing(call):
     """Results are the same, dtypes included, under JAX's switches, several at once."""
     plain = call()
