@@ -49,6 +49,10 @@ def in_regions():
     return js.run(3, plane, search, num_searches=1, max_steps=3)
 
 
+def bifurcated():
+    return js.run(3, js.qubo(ONE_WAY[0] - 20), js.simulated_bifurcation(), **OPTIONS)
+
+
 @contextlib.contextmanager
 def switched():
     with (
@@ -60,7 +64,7 @@ def switched():
         yield
 
 
-CALLS = [resampled, repaired, in_regions]
+CALLS = [resampled, repaired, in_regions, bifurcated]
 
 
 @pytest.mark.parametrize("call", CALLS)
