@@ -53,18 +53,24 @@ def bifurcated():
     return js.run(3, js.qubo(ONE_WAY[0] - 20), js.simulated_bifurcation(), **OPTIONS)
 
 
+def measured():
+    found = js.anneal(js.qap(*ONE_WAY), js.Insert(), 3, max_steps=7)
+    return found.search, found.costs, found.x
+
+
 @contextlib.contextmanager
 def switched():
     with (
         wide_types(True),
         jax.numpy_dtype_promotion("strict"),
         jax.threefry_partitionable(False),
+        jax.default_prng_impl("rbg"),
         jax.debug_nans(True),
     ):
         yield
 
 
-CALLS = [resampled, repaired, in_regions, bifurcated]
+CALLS = [resampled, repaired, in_regions, bifurcated, measured]
 
 
 @pytest.mark.parametrize("call", CALLS)
