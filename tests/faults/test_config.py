@@ -58,6 +58,10 @@ def measured():
     return found.search, found.costs, found.x
 
 
+def priced():
+    return js.tsp(ONE_WAY[0]).cost(np.arange(6))
+
+
 @contextlib.contextmanager
 def switched():
     with (
@@ -70,7 +74,7 @@ def switched():
         yield
 
 
-CALLS = [resampled, repaired, in_regions, bifurcated, measured]
+CALLS = [resampled, repaired, in_regions, bifurcated, measured, priced]
 
 
 @pytest.mark.parametrize("call", CALLS)

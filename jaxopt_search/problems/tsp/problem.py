@@ -132,7 +132,7 @@ class TSP(padding.SizedProblem):
         """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""
         position = lax.iota(jnp.int32, self.capacity)
         # Unlike a roll, this takes no pass of its own.
-        following = lax.pad(tour, jnp.int32(0), [(-1, 1, 0)])
+        following = lax.pad(tour, tour.dtype.type(0), [(-1, 1, 0)])
         following = jnp.where(position == self.n - 1, tour[0], following)
         lengths = self.distance(tour, following)
         if self.num_entries is not None:
