@@ -63,7 +63,7 @@ def test_a_run_continues_as_if_it_had_not_been_broken(kind, tmp_path):
 
 AS_GIVEN = {
     "a path": lambda **run: js.solve_tsp(
-        np.arange(18).reshape(9, 2) ** 2 % 37, start=2, end=3, **run
+        np.arange(18).reshape(9, 2) ** 2 % 37, start=2, end=3, initial=range(9), **run
     ),
     "fixed colors": lambda **run: js.solve_coloring(
         [[0, 1], [1, 2], [2, 0]], 2, fixed=[[0, 1]], **run
@@ -73,7 +73,7 @@ AS_GIVEN = {
 
 @pytest.mark.parametrize("kind", AS_GIVEN)
 def test_a_run_continues_whose_device_has_other_solutions(kind, tmp_path):
-    """They have a city more than the user's, or lack what is fixed."""
+    """They have a city more than the user's, or lack what is fixed; a start may have other ends."""
     options, path = {"num_searches": 1, "max_steps": 20}, tmp_path / "run.npz"
     solve = AS_GIVEN[kind]
     whole = solve(**options)

@@ -287,7 +287,8 @@ class Ends(NamedTuple):
         """Returns the tour on the device, [n + 1], of a path of the user's, or checks one."""
         if np.shape(values) == (n + 1,):
             return check_permutation(values, n + 1, name)
-        return np.append(check_permutation(values, n, name), np.int32(n))
+        last = np.int32(n)
+        return np.append(self(np.append(check_permutation(values, n, name), last)), last)
 
 
 def _turned(tours: np.ndarray, first: int | None) -> np.ndarray:
