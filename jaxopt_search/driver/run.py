@@ -333,8 +333,8 @@ class Run:
                 num = check_count("num_searches", notes["num_searches"], 1, None)
                 held = jax.eval_shape(lambda *parts: parts, search, exchange)
                 best = shape
-                if original is not None and original.num_entries is not None:
-                    best = jax.ShapeDtypeStruct((original.num_entries,), shape.dtype)
+                if original is not None:  # the user's, of any solution
+                    best = original.own(np.arange(shape.size, dtype=shape.dtype))
                 return SavedRun(starting.shape(problem, search, num), *held), best
 
             self._saved = checkpoints.read(options.resume, self.identity(), shapes_of)

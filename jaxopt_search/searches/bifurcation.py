@@ -87,7 +87,8 @@ class SimulatedBifurcation(SolutionSearch):
         """Returns the drive, 0 to 1, whether it begins again, and whether to look at solutions."""
         made = lax.rem(step, self.num_steps)
         drive = made.astype(jnp.float32) / self.num_steps.astype(jnp.float32)
-        is_due = (lax.rem(made, _LOOK_EVERY) == _LOOK_EVERY - 1) | (made == self.num_steps - 1)
+        is_look = lax.rem(made, jnp.int32(_LOOK_EVERY)) == _LOOK_EVERY - 1
+        is_due = is_look | (made == self.num_steps - 1)
         return drive, (made == 0) & (step > 0), is_due
 
     def step(

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends import runs_kernels
+from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
 from jaxopt_search.contracts import check_parts
 from jaxopt_search.driver import checkpoints
@@ -37,6 +37,7 @@ from jaxopt_search.engine.devices import (
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
+from jaxopt_search.problems import permutation
 from jaxopt_search.results import Result
 from jaxopt_search.searches import iterated_local_search, simulated_annealing
 from jaxopt_search.searches.acceptance import metropolis
@@ -209,10 +210,10 @@ def _deltas(problem: Problem, neighborhood: Any) -> jax.Array:
     """Returns deltas of random moves, of random solutions that some moves have improved."""
 
     def of_one(key: jax.Array) -> jax.Array:
-        start, drawing = jax.random.split(key)
+        start, drawing = (jax.random.fold_in(key, number) for number in range(2))
         at = neighborhood.init(problem, problem.init(start))
         shape = _DESCENT + _MOVES, neighborhood.num_words
-        words = jax.random.bits(drawing, shape, jnp.uint32)
+        words = permutation.words(drawing, math.prod(shape))[0].reshape(shape)
 
         def try_move(at: Any, words: jax.Array) -> tuple[Any, None]:
             move = neighborhood.propose(problem, at, tuple(words))
@@ -227,7 +228,7 @@ def _deltas(problem: Problem, neighborhood: Any) -> jax.Array:
 
         return jax.vmap(price)(words[_DESCENT:])
 
-    keys = jax.random.split(jax.random.key(0), _SOLUTIONS)
+    keys = random.start_key(random.as_key(0), jnp.arange(_SOLUTIONS, dtype=jnp.uint32))
     return jax.vmap(of_one)(keys).ravel()
 
 

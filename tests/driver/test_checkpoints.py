@@ -61,6 +61,27 @@ def test_a_run_continues_as_if_it_had_not_been_broken(kind, tmp_path):
     found.x[0] = 1  # it can be written to
 
 
+AS_GIVEN = {
+    "a path": lambda **run: js.solve_tsp(
+        np.arange(18).reshape(9, 2) ** 2 % 37, start=2, end=3, initial=range(9), **run
+    ),
+    "fixed colors": lambda **run: js.solve_coloring(
+        [[0, 1], [1, 2], [2, 0]], 2, fixed=[[0, 1]], **run
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", AS_GIVEN)
+def test_a_run_continues_whose_device_has_other_solutions(kind, tmp_path):
+    """They have a city more than the user's, or lack what is fixed; a start may have other ends."""
+    options, path = {"num_searches": 1, "max_steps": 20}, tmp_path / "run.npz"
+    solve = AS_GIVEN[kind]
+    whole = solve(**options)
+    solve(checkpoint=path, callback=lambda report: report.step == 0, **options)
+    found = solve(checkpoint=path, resume=True, **options)
+    assert (found.nit, found.fun, *found.x) == (whole.nit, whole.fun, *whole.x)
+
+
 def test_a_target_is_met_at_the_same_step(tmp_path):
     """By step 20, which the test of step 24 finds out; it may be another target, too."""
     cut, path, options = 21, tmp_path / "run.npz", {"target": 2990}

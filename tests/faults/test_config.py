@@ -43,18 +43,41 @@ def repaired():
     return repair(random.as_key(2), js.nqueens(60), SHUFFLED, max_rounds=50)
 
 
+def in_regions():
+    plane = js.tsp_from_coords(np.random.default_rng(0).random((40, 2)), storage="coordinates")
+    search = js.regional_search(plane, 1.0, looks=3, num_regions=2)
+    return js.run(3, plane, search, num_searches=1, max_steps=3)
+
+
+def bifurcated():
+    return js.run(3, js.qubo(ONE_WAY[0] - 20), js.simulated_bifurcation(), **OPTIONS)
+
+
+def measured():
+    found = js.anneal(js.qap(*ONE_WAY), js.Insert(), 3, max_steps=7)
+    return found.search, found.costs, found.x
+
+
+def priced():
+    return js.tsp(ONE_WAY[0]).cost(np.arange(6))
+
+
 @contextlib.contextmanager
 def switched():
     with (
         wide_types(True),
         jax.numpy_dtype_promotion("strict"),
         jax.threefry_partitionable(False),
+        jax.default_prng_impl("rbg"),
         jax.debug_nans(True),
     ):
         yield
 
 
-@pytest.mark.parametrize("call", [resampled, repaired])
+CALLS = [resampled, repaired, in_regions, bifurcated, measured, priced]
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_switches_change_nothing(call):
     """Results are the same, dtypes included, under JAX's switches, several at once."""
     plain = call()

@@ -132,7 +132,7 @@ class TSP(padding.SizedProblem):
         """Returns the length in the device's units, [] int32 or float32; mostly as `cost`."""
         position = lax.iota(jnp.int32, self.capacity)
         # Unlike a roll, this takes no pass of its own.
-        following = lax.pad(tour, jnp.int32(0), [(-1, 1, 0)])
+        following = lax.pad(tour, tour.dtype.type(0), [(-1, 1, 0)])
         following = jnp.where(position == self.n - 1, tour[0], following)
         lengths = self.distance(tour, following)
         if self.num_entries is not None:
@@ -287,7 +287,8 @@ class Ends(NamedTuple):
         """Returns the tour on the device, [n + 1], of a path of the user's, or checks one."""
         if np.shape(values) == (n + 1,):
             return check_permutation(values, n + 1, name)
-        return np.append(check_permutation(values, n, name), np.int32(n))
+        last = np.int32(n)
+        return np.append(self(np.append(check_permutation(values, n, name), last)), last)
 
 
 def _turned(tours: np.ndarray, first: int | None) -> np.ndarray:

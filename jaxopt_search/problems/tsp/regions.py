@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxopt_search.backends import random
+from jaxopt_search.problems import permutation
 from jaxopt_search.problems.tsp import curves
 from jaxopt_search.problems.tsp.problem import TSP
 
@@ -132,7 +134,7 @@ def _is_tie(gap: jax.Array) -> jax.Array:
 def _following(neighbors: jax.Array) -> jax.Array:
     """Returns which way follows each, [2 n] int32; way 2 c + s leads from city c to its side s."""
     way, to = lax.iota(jnp.int32, neighbors.size), neighbors.ravel()
-    return 2 * to + (neighbors[to, 0] == way >> 1)
+    return 2 * to + (neighbors[to, 0] == way >> 1).astype(jnp.int32)
 
 
 def cycles(neighbors: jax.Array) -> jax.Array:
@@ -193,7 +195,7 @@ def joined(problem: TSP, cells: jax.Array, key: jax.Array, neighbors: jax.Array)
         carry: tuple[jax.Array, jax.Array, jax.Array],
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         neighbors, label, key = carry
-        key, laying, tossing = jax.random.split(key, 3)
+        key, laying, tossing = (jax.random.fold_in(key, number) for number in range(3))
         along = curves.tour_through(cells, laying)
         a = jnp.tile(along, len(steps))
         b = jnp.concatenate([jnp.roll(along, step) for step in steps])
@@ -205,21 +207,21 @@ def joined(problem: TSP, cells: jax.Array, key: jax.Array, neighbors: jax.Array)
             return (gained - lost).astype(jnp.float32)
 
         prices = jnp.stack([price(side, other) for side in range(2) for other in range(2)])
-        largest = jnp.zeros(n, jnp.int32).at[label].add(1).argmax()
+        largest = jnp.zeros(n, jnp.int32).at[label].add(1).argmax().astype(jnp.int32)
         own, others = label[a], label[b]
         is_open = (own != others) & (own != largest)
         delta = jnp.where(is_open, prices.min(axis=0), jnp.inf)
         is_best = is_open & (delta == lowest(delta, own, n, jnp.inf)[own])
         chosen = lowest(jnp.where(is_best, pair, pair.size), own, n, pair.size)
-        is_head = jax.random.bernoulli(tossing, shape=(n,))
+        is_head = random.below(permutation.words(tossing, n)[0], 2) == 1
         is_made = (chosen[own] == pair) & is_head[own] & (~is_head[others] | (others == largest))
         way_a = 2 * a + (prices.argmin(axis=0) >> 1).astype(jnp.int32)
         way_b = 2 * b + (prices.argmin(axis=0) & 1).astype(jnp.int32)
         ways = neighbors.ravel()
         beyond_a, beyond_b = ways[way_a], ways[way_b]
         back_a, back_b = 2 * beyond_a, 2 * beyond_b
-        back_a += ways[back_a + 1] == a
-        back_b += ways[back_b + 1] == b
+        back_a += (ways[back_a + 1] == a).astype(jnp.int32)
+        back_b += (ways[back_b + 1] == b).astype(jnp.int32)
         # Of several that want the same edge of another cycle, the first one gets it.
         edge = jnp.minimum(way_b, back_b)
         is_made &= lowest(jnp.where(is_made, pair, pair.size), edge, 2 * n, pair.size)[edge] == pair
