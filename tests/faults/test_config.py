@@ -50,7 +50,9 @@ def in_regions():
 
 
 def bifurcated():
-    return js.run(3, js.qubo(ONE_WAY[0] - 20), js.simulated_bifurcation(), **OPTIONS)
+    chain = js.qubo({(i, i + 1): 2 for i in range(80)})
+    assert chain.cost(np.ones(81, np.int32)) == 160
+    return js.run(3, chain, js.simulated_bifurcation(), **OPTIONS)
 
 
 def measured():

@@ -150,7 +150,7 @@ class Sparse:
 
     def weighted(self, values: jax.Array) -> jax.Array:
         """Like `Dense.weighted`."""
-        return self.sums(values)
+        return Sparse(self.lists, self.values.astype(jnp.float32)).sums(values)
 
     def sum_of_squares(self) -> jax.Array:
         """Like `Dense.sum_of_squares`."""
@@ -234,7 +234,7 @@ class QUBO(FiniteProblem):
         Returns:
           [] int32 or float32.
         """
-        ones = solution.astype(self.linear.dtype)
+        ones = jnp.asarray(solution, self.linear.dtype)
         added = self.linear + self.couplings.sums(ones, below=True)
         return floats.total(jnp.where(solution == 1, added, jnp.zeros_like(added)))
 
