@@ -17,7 +17,6 @@ import jaxopt_search as js
 from experiments.finite import maxcut
 from experiments.finite.paper import BEST
 from experiments.peers.solver import Ours, Points, Solver
-from jaxopt_search.neighborhoods import Flip
 
 _THREADS = 2
 _SWEEPS = 100
@@ -89,17 +88,6 @@ class JaxoptSearch(Ours):
         return js.qubo(instance.matrix)
 
 
-class JaxoptAnneal(JaxoptSearch):
-    """`js.anneal` by flips."""
-
-    name = "jaxopt_search anneal"
-
-    @staticmethod
-    def call(problem: js.Problem, **options: Any) -> js.Result:
-        """Returns the result of a run."""
-        return js.anneal(problem, Flip(), **options)
-
-
 class Annealer(Solver):
     """The annealer of dwave-samplers ("neal"), one read in each of two threads.
 
@@ -160,7 +148,6 @@ class Tabu(Annealer):
 
 SOLVERS = {
     "jaxopt_search": JaxoptSearch,
-    "jaxopt_search anneal": JaxoptAnneal,
     "dwave annealing": Annealer,
     "dwave tabu": Tabu,
 }
