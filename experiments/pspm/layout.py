@@ -5,7 +5,8 @@ from statistics import correlation, fmean
 from typing import Any, NamedTuple
 
 from experiments import common
-from experiments.pspm.measures import MORE_MOVES, MOVES, Figure, Records, error, mean_of
+from experiments.pspm.measures import Figure, Records, error, mean_of
+from experiments.pspm.runs import SCHEMES
 
 
 class Row(NamedTuple):
@@ -101,7 +102,7 @@ def run_notes(rows: Sequence[Row], kind: str = "quality") -> list[str]:
     own = [r for row in rows for r in row.records if r["settings"]["kind"] == kind]
     schemes = common.grouped(own, lambda record: record["settings"]["scheme"]["name"])
     lines = []
-    for scheme in filter(schemes.get, MOVES | MORE_MOVES):
+    for scheme in filter(schemes.get, SCHEMES):
         seeds = len({record["seed"] for record in schemes[scheme]})
         own = [record["settings"] for record in schemes[scheme]]
         batch = max(settings["batch"] for settings in own)
