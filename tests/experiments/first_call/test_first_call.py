@@ -33,8 +33,7 @@ class Answers:
 @pytest.fixture
 def answers(monkeypatch):
     found = Answers()
-    for module in (runs, script):
-        monkeypatch.setattr(module, "answer", found)
+    monkeypatch.setattr(runs, "answer", found)
     return found
 
 
