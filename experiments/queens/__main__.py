@@ -9,7 +9,7 @@ from typing import Any
 
 import jaxopt_search as js
 from experiments import common, flag_types, one_core, queens
-from experiments.queens.annealing import COMPILED
+from experiments.queens.compiled import COMPILED
 from experiments.queens.plots import draw
 from experiments.queens.runs import Measurement, device_of, execute
 from experiments.queens.tables import FIGURES, TABLES
