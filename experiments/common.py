@@ -209,6 +209,11 @@ def number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def shown(value: float, form: str = ".3g") -> str:
+    """Returns a number as text, or a dash for infinity and NaN."""
+    return f"{value:{form}}" if math.isfinite(value) else "-"
+
+
 class Progress:
     """A line on standard error about a long experiment: runs done, and seconds used.
 

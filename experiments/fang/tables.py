@@ -38,11 +38,11 @@ def report(records: Records, paper: dict[Row, dict[str, Time]], *, markdown: boo
                     *([_times_as_load_1(row, own)] if has_loads else []),
                     *(f"{time.median:.2f} ± {time.deviation:.2f}" for time in times.values()),
                     *([_paper_as_load_1(row, paper)] if has_loads else []),
-                    *map(_short, ratios[-1]),
+                    *map(common.shown, ratios[-1]),
                 ]
             )
         if len(ratios) == len(paper):
-            lowest = [_short(min(column)) for column in zip(*ratios, strict=True)]
+            lowest = [common.shown(min(column)) for column in zip(*ratios, strict=True)]
             blank = [""] * (len(rows[-1]) - len(lowest) - 1)
             rows.append(["lowest", *blank, *lowest])
     loads = ["x load 1"] if has_loads else []
@@ -96,7 +96,3 @@ def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float, ...]
     whole = paper["i9 7940X"].median / ours
     per_core = whole * CORES["i9 7940X"]
     return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else math.inf
-
-
-def _short(ratio: float) -> str:
-    return f"{ratio:.3g}" if math.isfinite(ratio) else "-"

@@ -62,7 +62,12 @@ def prepared(name: str, seed: int) -> Prepared:
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
         if way == CORE:
-            sides, fields = on_a_core(seconds)
+            advance = one_core.compiled(compiled_maxcut.build)
+            around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
+            one = compiled_maxcut.start(graph, seed)
+            step = lambda steps: advance(*around, one, steps, best, *bounds)  # noqa: E731
+            fields = timed_runs.on_a_core(step, lambda: -int(one.numbers[2]), seconds, -best)
+            sides = one.best
         else:
             problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
             part, how = search(graph.n), {"devices": devices}
@@ -75,18 +80,6 @@ def prepared(name: str, seed: int) -> Prepared:
             sides, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
         found = compiled_maxcut.cut(graph, sides)
         return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
-
-    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
-        advance = one_core.compiled(compiled_maxcut.build)
-        around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
-        one = compiled_maxcut.start(graph, seed)
-        fields = timed_runs.on_a_core(
-            lambda steps: advance(*around, one, steps, best, *bounds),
-            lambda: -int(one.numbers[2]),
-            seconds,
-            -best,
-        )
-        return one.best, fields
 
     return Prepared(name, graph.n, 2, {}, make)
 
@@ -120,7 +113,7 @@ def _reached(times: list[float]) -> tuple[str, str]:
     """Returns how many runs came so far, and their median time."""
     middle = statistics.median(times)
     number = sum(map(math.isfinite, times))
-    return f"{number}/{len(times)}", f"{middle:.3g}" if math.isfinite(middle) else "-"
+    return f"{number}/{len(times)}", common.shown(middle)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
