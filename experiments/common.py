@@ -35,7 +35,6 @@ from jaxopt_search.results import plotting
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
-_KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instance"}
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _NEIGHBOR_DATA = _ROOT.parent / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
@@ -342,6 +341,5 @@ def save_plot(
 def _load(kind: type[Instance], name: str, folder: pathlib.Path | None) -> Instance:
     instance = datasets.load(name, data_dir=folder)
     if not isinstance(instance, kind):
-        found, expected = (_KINDS[each] for each in (type(instance), kind))
-        raise ValueError(f"{name} is a {found}, expected a {expected}")
+        raise ValueError(f"{name} is a {type(instance).__name__}, expected a {kind.__name__}")
     return instance

@@ -136,17 +136,11 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
     if table == 3 and not {"sspm", "pspm"} <= set(args.schemes):
         raise ValueError("--table 3 compares times to a threshold; it needs sspm and pspm")
     names = list(pspm_tables.INSTANCES) if args.instances == ["all"] else args.instances
-    return Plan(
-        table=table,
-        instances=common.find_instances(
-            names, args.data, "rd100", lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)
-        ),
-        schemes=[SCHEMES[name] for name in OF_THE_PAPER if name in args.schemes],
-        cooling=Cooling()._replace(sweeps=args.sweeps),
-        num_runs=args.runs,
-        batch=args.batch,
-        devices=args.devices,
-    )
+    grid = lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)  # noqa: E731
+    instances = common.find_instances(names, args.data, "rd100", grid)
+    schemes = [SCHEMES[name] for name in OF_THE_PAPER if name in args.schemes]
+    cooling = Cooling()._replace(sweeps=args.sweeps)
+    return Plan(table, instances, schemes, cooling, args.runs, args.batch, args.devices)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -130,14 +130,10 @@ def table_annealed(records: kept.Records, *, markdown: bool = False) -> str:
 
 def table_thresholds(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns milliseconds of `subtasks` by threshold, and of `coarse`."""
-    cut = [
-        r
-        for r in kept.of_kind(records, "evaluate", scheme="subtasks")
-        if r["settings"].get("threshold")
-    ]
-    thresholds = sorted({r["settings"]["threshold"] for r in cut})
+    cut = kept.of_kind(records, "evaluate", scheme="subtasks")
+    thresholds = sorted({limit for r in cut if (limit := r["settings"].get("threshold"))})
     rows = []
-    for n in kept.sizes_in(cut):
+    for n in kept.sizes_in(r for r in cut if r["settings"].get("threshold")):
         times = [
             kept.seconds_at(kept.of_kind(cut, "evaluate", threshold=threshold), n)
             for threshold in thresholds
