@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TextIO, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
@@ -214,13 +214,10 @@ def shown(value: float, form: str = ".3g") -> str:
 
 
 class Progress:
-    """A line on standard error about a long experiment: runs done, and seconds used.
+    """A line on standard error, now and then, about a long experiment: runs done, seconds used."""
 
-    On a terminal it is rewritten in place; elsewhere it is written now and then.
-    """
-
-    def __init__(self, total: int, stream: TextIO | None = None):
-        self._out, self._total, self._done = stream or sys.stderr, total, 0
+    def __init__(self, total: int):
+        self._total, self._done = total, 0
         self._start, self._shown_at = time.monotonic(), -math.inf
 
     def skip(self, num_runs: int) -> None:
@@ -231,13 +228,10 @@ class Progress:
         """Counts a run that was made, and shows where the experiment stands."""
         self._done += 1
         now, is_last = time.monotonic(), self._done >= self._total
-        line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
-        if self._out.isatty():
-            self._out.write(f"\r{line:<79}" + "\n" * is_last)
-        elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
-            self._out.write(line + "\n")
+        if is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
+            line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
+            print(line, file=sys.stderr, flush=True)
             self._shown_at = now
-        self._out.flush()
 
 
 class Job(NamedTuple):
