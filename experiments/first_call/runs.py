@@ -37,12 +37,8 @@ def execute(args: argparse.Namespace, runs: Runs) -> Records:
 
 def calls(case: Case, state: str, seed: int) -> list[Call]:
     """Returns the calls that a process makes in this state; the last is measured."""
-    last = Call(case.arrays, seed)
-    if state == "second_size":
-        return [Call(case.larger, seed), last]
-    if state == "second_call":
-        return [Call(case.arrays, seed + 1), last]
-    return [last]
+    before = {"second_size": [(case.larger, seed)], "second_call": [(case.arrays, seed + 1)]}
+    return [*before.get(state, []), (case.arrays, seed)]
 
 
 def _job(
