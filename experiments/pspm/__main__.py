@@ -153,11 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return pspm_tables.report(records, tables=what and (what,), markdown=args.markdown)
 
     flags = common.parser("pspm", pspm.__doc__, "pspm")
-    add, number, schemes = (
-        flags.add_argument,
-        flag_types.positive,
-        flag_types.some_of(*OF_THE_PAPER),
-    )
+    add, number = flags.add_argument, flag_types.positive
+    schemes = flag_types.some_of(*OF_THE_PAPER)
     on = f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)"
     add("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
     add("--figure", type=int, choices=(4,), help="of Table 4's runs; with --plot")
