@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TextIO, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
@@ -35,7 +35,6 @@ from jaxopt_search.results import plotting
 Result = TypeVar("Result", js.Result, js.QueensResult, js.StackedResult)
 Instance = TypeVar("Instance", TSPInstance, QAPInstance)
 
-_KINDS = {QAPInstance: "quadratic assignment problem", TSPInstance: "TSP instance"}
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _NEIGHBOR_DATA = _ROOT.parent / "shared" / "data"
 _SECONDS_BETWEEN_LINES = 10.0
@@ -209,14 +208,16 @@ def number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def shown(value: float, form: str = ".3g") -> str:
+    """Returns a number as text, or a dash for infinity and NaN."""
+    return f"{value:{form}}" if math.isfinite(value) else "-"
+
+
 class Progress:
-    """A line on standard error about a long experiment: runs done, and seconds used.
+    """A line on standard error, now and then, about a long experiment: runs done, seconds used."""
 
-    On a terminal it is rewritten in place; elsewhere it is written now and then.
-    """
-
-    def __init__(self, total: int, stream: TextIO | None = None):
-        self._out, self._total, self._done = stream or sys.stderr, total, 0
+    def __init__(self, total: int):
+        self._total, self._done = total, 0
         self._start, self._shown_at = time.monotonic(), -math.inf
 
     def skip(self, num_runs: int) -> None:
@@ -227,13 +228,10 @@ class Progress:
         """Counts a run that was made, and shows where the experiment stands."""
         self._done += 1
         now, is_last = time.monotonic(), self._done >= self._total
-        line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
-        if self._out.isatty():
-            self._out.write(f"\r{line:<79}" + "\n" * is_last)
-        elif is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
-            self._out.write(line + "\n")
+        if is_last or now - self._shown_at >= _SECONDS_BETWEEN_LINES:
+            line = f"{self._done}/{self._total} runs, {now - self._start:.0f} s: {text}"
+            print(line, file=sys.stderr, flush=True)
             self._shown_at = now
-        self._out.flush()
 
 
 class Job(NamedTuple):
@@ -337,6 +335,5 @@ def save_plot(
 def _load(kind: type[Instance], name: str, folder: pathlib.Path | None) -> Instance:
     instance = datasets.load(name, data_dir=folder)
     if not isinstance(instance, kind):
-        found, expected = (_KINDS[each] for each in (type(instance), kind))
-        raise ValueError(f"{name} is a {found}, expected a {expected}")
+        raise ValueError(f"{name} is a {type(instance).__name__}, expected a {kind.__name__}")
     return instance

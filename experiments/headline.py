@@ -161,7 +161,12 @@ def draw(found: dict[str, list[Line]], path: pathlib.Path) -> None:
         for hardware, own in found.items():
             ax.text(0.0033, y - 0.62, f"ours on {hardware}", fontsize=9, weight="bold")
             for line in own:
-                _draw_line(ax, line, y)
+                for ratio in line.ratios:
+                    color = _FASTER if ratio > 1 else _SLOWER
+                    marker = {0.0: "<", math.inf: ">"}.get(ratio, "o")
+                    at = min(max(ratio, 0.0035), _FAR)
+                    how = {"markersize": 6, "alpha": 0.75, "markeredgewidth": 0}
+                    ax.plot(at, y, marker, color=color, **how)
                 labels.append((y, f"{line.what}\nagainst {line.against}"))
                 y += 1
             y += 0.8
@@ -180,14 +185,6 @@ def draw(found: dict[str, list[Line]], path: pathlib.Path) -> None:
         ax.text(1.1, -1.25, "faster than the other", ha="left", fontsize=9, color=_FASTER)
         path.parent.mkdir(parents=True, exist_ok=True)
         ax.figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def _draw_line(ax: Any, line: Line, y: float) -> None:
-    for ratio in line.ratios:
-        color = _FASTER if ratio > 1 else _SLOWER
-        marker = {0.0: "<", math.inf: ">"}.get(ratio, "o")
-        at = min(max(ratio, 0.0035), _FAR)
-        ax.plot(at, y, marker, color=color, markersize=6, alpha=0.75, markeredgewidth=0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,14 +24,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-REPOSITORY = ""
-"""`OWNER/NAME` on GitHub: with it, each notebook begins with a badge that opens it in Colab."""
-
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "notebooks"
 _MARK = re.compile(r"^# %%( \[markdown\])?\n", re.MULTILINE)
 _MAGIC = re.compile(r"^(\s*)# (?=%[a-z])", re.MULTILINE)
-_BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
-_COLAB = "https://colab.research.google.com/github"
 _SMALL = "figure.dpi: 90\n"  # for matplotlib
 _PICTURES, _COLORS = ("image/png", "image/gif"), 128
 _SECONDS = 600  # that a cell may take
@@ -55,9 +50,6 @@ def notebook(script: pathlib.Path) -> dict[str, Any]:
     _, *parts = _MARK.split(script.read_text(encoding="utf-8"))
     pairs = zip(parts[::2], parts[1::2], strict=True)
     cells = [_text(body) if mark else _code(body) for mark, body in pairs]
-    if REPOSITORY:
-        place = f"{_COLAB}/{REPOSITORY}/blob/main/notebooks/{script.stem}.ipynb"
-        cells.insert(0, _cell("markdown", f"[![Open in Colab]({_BADGE})]({place})"))
     return {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 

@@ -28,7 +28,7 @@ from experiments import common, flag_types
 
 SCHEDULES = ((1.0, 0.01), (0.3, 0.01), (0.1, 0.01), (0.1, 0.001), (0.03, 0.001))
 """First and last temperatures, in units of the mean change by a random move."""
-_LEAST_SECONDS = 0.5
+_LEAST_SECONDS, _MOVES = 0.5, 32  # of a timed run, and moves of a search in a step
 
 
 @js.pytree
@@ -123,49 +123,45 @@ def ruler(pairs: tuple[jax.Array, jax.Array], gaps: jax.Array) -> jax.Array:
     return marks[jnp.max(second)] + 25 * (num_equal - first.shape[0])
 
 
-def _flow_shop(rng: np.random.Generator) -> Order:
-    return Order(jnp.asarray(rng.integers(1, 100, (50, 10)), jnp.int32), 50, makespan)
+def problems() -> dict[str, tuple[Order, js.Moves]]:
+    """Returns an instance of each problem, and its moves."""
+    rng = np.random.default_rng(0)
+    flow_shop = Order(_int32(rng.integers(1, 100, (50, 10))), 50, makespan)
 
+    rng = np.random.default_rng(0)
+    ordering = Order(_int32(rng.integers(0, 100, (40, 40))), 40, against_order)
 
-def _linear_ordering(rng: np.random.Generator) -> Order:
-    return Order(jnp.asarray(rng.integers(0, 100, (40, 40)), jnp.int32), 40, against_order)
-
-
-def _knapsack(rng: np.random.Generator) -> Order:
+    rng = np.random.default_rng(0)
     weights = rng.integers(100, 1000, 100)
     items = weights, weights + rng.integers(-50, 100, 100), weights.sum() // 2
-    return Order(tuple(jnp.asarray(one, jnp.int32) for one in items), 100, minus_packed)
+    knapsack = Order(tuple(map(_int32, items)), 100, minus_packed)
 
+    rng = np.random.default_rng(0)
+    edges = np.argwhere(np.triu(rng.random((60, 60)) < 0.07, 1))
+    labeling = Order(_int32(edges), 60, bandwidth)
 
-def _bandwidth(rng: np.random.Generator) -> Order:
-    pairs = np.argwhere(np.triu(rng.random((60, 60)) < 0.07, 1))
-    return Order(jnp.asarray(pairs, jnp.int32), 60, bandwidth)
-
-
-def _time_windows(rng: np.random.Generator) -> Order:
+    rng = np.random.default_rng(0)
     places = rng.integers(0, 100, (31, 2))
     distance = np.rint(np.hypot(*np.moveaxis(places[:, None] - places, 2, 0)))
     opening = rng.integers(0, 1500, 31)
     town = distance, opening, opening + rng.integers(50, 300, 31)
-    return Order(tuple(jnp.asarray(one, jnp.int32) for one in town), 30, late_tour)
+    windows = Order(tuple(map(_int32, town)), 30, late_tour)
 
-
-def _golomb(rng: np.random.Generator) -> Order:
     second, first = np.tril_indices(11, -1)  # of twelve marks, the first of which is -1
     second, first = np.append(second, np.arange(11)), np.append(first, np.full(11, -1))
-    pairs = tuple(jnp.asarray(one, jnp.int32) for one in (first, second))
-    return Order(pairs, 30, ruler)
+    golomb = Order((_int32(first), _int32(second)), 30, ruler)
+    return {
+        "flow shop, 50 jobs on 10 machines": (flow_shop, js.Insert()),
+        "linear ordering, 40 rows": (ordering, js.Insert()),
+        "knapsack, 100 items": (knapsack, js.Swap()),
+        "bandwidth, 60 vertices": (labeling, js.Swap()),
+        "time windows, 30 customers": (windows, js.Insert()),
+        "Golomb ruler, 12 marks": (golomb, js.Swap()),
+    }
 
 
-PROBLEMS: dict[str, tuple[Callable[[np.random.Generator], Order], Any]] = {
-    "flow shop, 50 jobs on 10 machines": (_flow_shop, js.Insert()),
-    "linear ordering, 40 rows": (_linear_ordering, js.Insert()),
-    "knapsack, 100 items": (_knapsack, js.Swap()),
-    "bandwidth, 60 vertices": (_bandwidth, js.Swap()),
-    "time windows, 30 customers": (_time_windows, js.Insert()),
-    "Golomb ruler, 12 marks": (_golomb, js.Swap()),
-}
-"""What makes an instance of each, and the moves."""
+def _int32(values: Any) -> jax.Array:
+    return jnp.asarray(values, jnp.int32)
 
 
 def mean_change(problem: Order, moves: js.Moves) -> float:
@@ -192,34 +188,33 @@ def by_hand(problem: Order, moves: js.Moves, found: js.Result, seed: int) -> lis
     return made
 
 
-def moves_per_second(
-    problem: Order, moves: js.Moves, number: int, how: Any, *, is_timed: bool = True
-) -> tuple[float, Any]:
-    """Returns the moves that are priced in a second, and where a short run ends."""
-    each, problem = 32, jax.device_put(problem, jax.config.jax_default_device)
-    search = js.simulated_annealing(moves, mean_change(problem, moves) / 30, moves_per_search=each)
+def runner(problem: Order, moves: js.Moves, number: int, how: Any) -> Callable[[int], Any]:
+    """Returns what makes steps of this many searches by an implementation: a state in the end."""
+    problem = jax.device_put(problem, jax.config.jax_default_device)
+    temperature = mean_change(problem, moves) / 30
+    search = js.simulated_annealing(moves, temperature, moves_per_search=_MOVES)
+    options = {"num_searches": number, "implementation": how}
+    return lambda steps: js.run(0, problem, search, max_steps=steps, **options)
 
-    def run(steps: int) -> Any:
-        return js.run(0, problem, search, num_searches=number, max_steps=steps, implementation=how)
 
-    short, steps = jax.block_until_ready(run(20)), 5
-    took = 0.0
-    while is_timed and took < _LEAST_SECONDS:
+def moves_per_second(run: Callable[[int], Any], number: int) -> float:
+    """Returns the moves that searches price in a second."""
+    steps, took = 5, 0.0
+    while took < _LEAST_SECONDS:
         steps *= 4
         _, took = common.timed(run, steps)
-    return each * number * steps / took if is_timed else 0.0, short
+    return _MOVES * number * steps / took
 
 
 def rates(number: int) -> str:
     """Returns the table of moves that are priced in a second."""
     rows = []
-    for name, (make, moves) in PROBLEMS.items():
-        problem = make(np.random.default_rng(0))
-        ours, one = moves_per_second(problem, moves, number, "cuda")
-        theirs, other = moves_per_second(problem, moves, number, "xla")
+    for name, own in problems().items():
+        runs = [runner(*own, number, how) for how in ("cuda", "xla")]
         with jax.default_device(jax.devices("cpu")[0]):
-            *_, right = moves_per_second(problem, moves, number, "xla", is_timed=False)
-        alike = ["yes" if _are_alike(right, each) else "no" for each in (one, other)]
+            right = runner(*own, number, "xla")(20)
+        alike = ["yes" if _are_alike(right, run(20)) else "no" for run in runs]
+        ours, theirs = (moves_per_second(run, number) for run in runs)
         rows.append([name, f"{ours:.3g}", f"{theirs:.3g}", f"{ours / theirs:.1f}", *alike])
         print(" | ".join(rows[-1]), flush=True)
     header = "problem | moves/s | by XLA | times | searches as on a CPU | by XLA"
@@ -244,8 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     common.use_cpu_cores()
     rows = []
-    for name, (make, moves) in PROBLEMS.items():
-        problem, ours, others = make(np.random.default_rng(0)), [], []
+    for name, (problem, moves) in problems().items():
+        ours, others = [], []
         for seed in range(args.seeds):
             found = js.anneal(problem, moves, seed, max_seconds=args.seconds)
             ours.append(float(found.fun))

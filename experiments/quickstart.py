@@ -66,11 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = flags.add_argument
     add("--seconds", type=flag_types.limit, default=10.0, help="of search, for each instance")
     add("--out", type=pathlib.Path, default=pathlib.Path("results/quickstart"), help="of pictures")
-    add("--devices", type=flag_types.devices, default="all")
     args = flags.parse_args(arguments)
     common.use_cpu_cores()
     js.enable_compilation_cache()
-    found, limits = {}, {"max_seconds": args.seconds, "devices": args.devices}
+    found, limits = {}, {"max_seconds": args.seconds, "devices": "all"}
     for instance in instances():
         print(f"{instance.name}: compiling, then up to {args.seconds:g} s of search", flush=True)
         found[instance] = js.solve_tsp(instance, show_progress=True, **limits)

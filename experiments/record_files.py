@@ -44,8 +44,8 @@ def read(path: str | os.PathLike, experiments: Sequence[str] = ()) -> list[dict[
     """Returns the records of a file; none if there is no file.
 
     A run that was made more than once counts once, as it was made last: one of equal experiment,
-    settings, instance, seed and repetition. Records without a seed all count. A last line without
-    an end is what a killed run leaves behind; it is left out if incomplete.
+    settings, instance, seed and repetition. A last line without an end is what a killed run leaves
+    behind; it is left out if incomplete.
 
     Args:
       experiments: those whose records may be in the file; none for any.
@@ -63,7 +63,7 @@ def read(path: str | os.PathLike, experiments: Sequence[str] = ()) -> list[dict[
             record = _parsed(line, experiments)
         except ValueError as error:
             raise ValueError(f"{path}:{number}: {error}") from error
-        records[_identity(record, number)] = record
+        records[_identity(record)] = record
     return list(records.values())
 
 
@@ -80,8 +80,7 @@ def read_all(
         own = read(path, experiments)
         if not own:
             raise ValueError(f"{path} holds no records")
-        for number, record in enumerate(own):
-            records[_identity(record, (path, number))] = record
+        records |= {_identity(record): record for record in own}
     return list(records.values())
 
 
@@ -130,10 +129,9 @@ def _name_of(record: dict[str, Any]) -> str:
     return _name(record["settings"], record.get("instance"), record.get("seed"))
 
 
-def _identity(record: dict[str, Any], without_seed: Any) -> Any:
-    """Returns what tells a record from others; `without_seed` for one that has none."""
-    own = _name_of(record), record["experiment"], record.get("repetition")
-    return own if "seed" in record else without_seed
+def _identity(record: dict[str, Any]) -> Any:
+    """Returns what tells a record from others."""
+    return _name_of(record), record["experiment"], record.get("repetition")
 
 
 def _mend(file: BinaryIO) -> None:

@@ -4,8 +4,8 @@ import argparse
 import itertools
 import statistics
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import jax
 
@@ -13,7 +13,6 @@ import jaxopt_search as js
 from experiments import benchmark, common, flag_types
 from experiments.common import Progress, Runs
 from experiments.pspm.runs import Cooling
-from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import outcome, stepping
 from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.engine.split import DeviceSplit
@@ -29,34 +28,26 @@ SIZE = 30_000
 _PILOT_STEPS = 1000
 
 
-class Case(NamedTuple):
-    """One line of the table; `implementation` is the requested one."""
-
-    cities: int
-    searches: int
-    moves: int
-    devices: tuple[jax.Device, ...]
-    neighborhood: str = "relocate"
-    implementation: Implementation = "auto"
-
-
-def measure(case: Case, repetitions: int, seconds: float) -> list[dict[str, Any]]:
-    """Returns a record for each repetition, which takes about this many seconds.
+def measure(
+    args: argparse.Namespace,
+    cities: int,
+    searches: int,
+    moves: int,
+    devices: tuple[jax.Device, ...],
+) -> Iterator[dict[str, Any]]:
+    """Yields a record for each repetition.
 
     Raises:
       ValueError: if the requested implementation cannot run it.
     """
-    instance = js.datasets.uniform_tsp(case.cities, seed=0, size=SIZE)
+    instance = js.datasets.uniform_tsp(cities, seed=0, size=SIZE)
     problem, cooling = js.tsp_from_instance(instance), Cooling()
-    per_temperature = cooling.sweeps * case.cities
+    per_temperature = cooling.sweeps * cities
     schedule = js.geometric(cooling.start, cooling.alpha, per_temperature)
-    neighborhood = NEIGHBORHOODS[case.neighborhood](problem)
-    search = js.simulated_annealing(neighborhood, schedule, moves_per_search=case.moves)
-    ran = stepping.choose(case.implementation, case.devices[0], problem, search)
-    split, state = (
-        DeviceSplit(case.devices),
-        js.init(0, problem, search, num_searches=case.searches),
-    )
+    neighborhood = NEIGHBORHOODS[args.neighborhood](problem)
+    search = js.simulated_annealing(neighborhood, schedule, moves_per_search=moves)
+    ran = stepping.choose(args.implementation, devices[0], problem, search)
+    split, state = DeviceSplit(devices), js.init(0, problem, search, num_searches=searches)
     rule = js.broadcast_best(every=cooling.exchange_every * per_temperature)
     rules = make_rules(search, state.best_cost.dtype, exchange=rule, check_every=per_temperature)
     state = split.split(state)
@@ -68,28 +59,26 @@ def measure(case: Case, repetitions: int, seconds: float) -> list[dict[str, Any]
         return took
 
     compile_seconds = advance(0)
-    num_steps = max(1, round(seconds / advance(_PILOT_STEPS) * _PILOT_STEPS))
-    times = [advance(num_steps) for _ in range(repetitions)]
-    tour, _ = outcome.best(problem, search, split.join(state, case.searches))
-    moves = num_steps * case.searches * case.moves
+    num_steps = max(1, round(args.seconds / advance(_PILOT_STEPS) * _PILOT_STEPS))
+    times = [advance(num_steps) for _ in range(args.repetitions)]
+    tour, _ = outcome.best(problem, search, split.join(state, searches))
+    priced = num_steps * searches * moves
     settings = {
-        "cities": case.cities,
-        "searches": case.searches,
-        "moves": case.moves,
-        "neighborhood": case.neighborhood,
+        "cities": cities,
+        "searches": searches,
+        "moves": moves,
+        "neighborhood": args.neighborhood,
         "implementation": ran.implementation,
-        "device_kind": case.devices[0].device_kind,
-        "num_devices": len(case.devices),
+        "device_kind": devices[0].device_kind,
+        "num_devices": len(devices),
     }
-    found = []
     for repetition, took in enumerate(times):
         measured = {"cost": int(problem.host.cost(jax.device_get(tour))), "steps": num_steps}
-        measured |= {"moves": moves, "seconds": took, "sses": moves / took}
+        measured |= {"moves": priced, "seconds": took, "sses": priced / took}
         measured |= {"repetition": repetition, "compile_seconds": compile_seconds}
-        one = common.record("benchmark", instance.name, 0, settings, case.devices, **measured)
+        one = common.record("benchmark", instance.name, 0, settings, devices, **measured)
         one["env"]["implementation"] = str(ran)
-        found.append(one)
-    return found
+        yield one
 
 
 def report(measured: list[dict[str, Any]], args: argparse.Namespace) -> str:
@@ -112,27 +101,19 @@ def _row(measured: list[dict[str, Any]]) -> list[str]:
     return [*row, f"{first['compile_seconds']:.1f}"]
 
 
-def cases_from_arguments(args: argparse.Namespace) -> tuple[list[Case], int, float]:
-    """Returns the lines of the table, and how often and how long each is measured."""
+def measure_all(args: argparse.Namespace, runs: Runs) -> list[dict[str, Any]]:
+    """Measures all cases anew, and adds the records to the file."""
     choices = [1, "all"] if args.devices is None else [args.devices]
     devices = dict.fromkeys(find_devices(choice) for choice in choices)
-    cases = [
-        Case(*sizes, args.neighborhood, args.implementation)
-        for sizes in itertools.product(args.cities, args.searches, args.moves, devices)
-    ]
-    return cases, args.repetitions, args.seconds
-
-
-def measure_all(plan: tuple[list[Case], int, float], runs: Runs) -> list[dict[str, Any]]:
-    """Measures all cases anew, and adds the records to the file."""
-    cases, repetitions, seconds = plan
+    cases = list(itertools.product(args.cities, args.searches, args.moves, devices))
     progress, found = Progress(len(cases)), []
     for case in cases:
-        for record in measure(case, repetitions, seconds):
+        for record in measure(args, *case):
             runs.add(record)
             found.append(record)
-        progress.step(f"{case.cities} cities, {case.searches} x {case.moves}")
-    print(f"medians of {repetitions} repetitions of about {seconds:g} s, lowest to highest")
+        progress.step("{} cities, {} x {}".format(*case))
+    print(f"medians of {args.repetitions} repetitions of about {args.seconds:g} s,", end=" ")
+    print("lowest to highest")
     return found
 
 
@@ -148,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--devices", type=flag_types.devices, help="a number or all (default: one, then all)")
     add("--repetitions", type=flag_types.positive, default=5)
     add("--seconds", type=flag_types.limit, default=1.0, help="of each repetition, about")
-    return common.run_script(flags, arguments, cases_from_arguments, report, measure_all)
+    return common.run_script(flags, arguments, lambda args: args, report, measure_all)
 
 
 if __name__ == "__main__":

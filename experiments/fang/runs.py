@@ -1,7 +1,7 @@
 """What is run: all variables of all states get a new value, some times over."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -18,8 +18,8 @@ from jaxopt_search.backends import random
 from jaxopt_search.engine.devices import find_devices
 
 WAYS = ("cuda", "xla", "native", "compiled")
-_FEWEST = 3
-"""Executions, however long they take."""
+_FEWEST, _MOST = 3, 100
+"""Executions: so many however long they take, and at most."""
 _SECONDS_OF_A_PROGRAM = 0.1
 _PROGRAMS = 5
 
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
       load, states, variables, possibilities: as in `paper.Row`.
       way: `"cuda"`, `"xla"` or `"native"`, how the library does it; or `"compiled"`: the loop of
         `compiled.py` on one core.
-      devices: how many.
+      devices: one in all records.
       in_floats: as in `Nearer`.
     """
 
@@ -63,72 +63,53 @@ class Setting(NamedTuple):
         )
 
 
-class Limits(NamedTuple):
-    """How often a setting is executed.
-
-    Attributes:
-      executions: at most.
-      seconds: no further execution begins after this many, but for the first three.
-    """
-
-    executions: int
-    seconds: float
-
-
-def devices_of(way: str, number: int) -> tuple[jax.Device, ...]:
-    """Returns this many devices on which a way runs.
+def device_of(way: str) -> jax.Device:
+    """Returns the device on which a way runs.
 
     Raises:
-      ValueError: if there are none of their kind, or too few, or numba is missing for `"compiled"`.
+      ValueError: if there is none of its kind, or numba is missing for `"compiled"`.
     """
     if way == "compiled" and not one_core.has_numba():
         raise ValueError("ways has 'compiled', which needs numba, from the extra peers")
-    found = find_devices({"cuda": "gpu", "xla": "all"}.get(way, "cpu"))
-    most = 1 if way == "compiled" else len(found)
-    if number > most:
-        raise ValueError(f"devices is {number}, expected at most {most} for {way}")
-    return found[:number]
+    return find_devices({"cuda": "gpu", "xla": "all"}.get(way, "cpu"))[0]
 
 
-def measure(setting: Setting, limits: Limits) -> dict[str, Any]:
-    """Returns the record of a setting.
+def measure(setting: Setting, device: jax.Device, max_seconds: float) -> dict[str, Any]:
+    """Returns the record of a setting; after `max_seconds` no further execution begins.
 
     Its `seconds` are the times of the executions, as a caller finds them: from the call until all
     successors are in the memory that the states had. `seconds_in_a_program` are the times of an
     execution among many in one program, where no call is in between; only on one GPU.
     """
-    devices = devices_of(setting.way, setting.devices)
-    if setting.way == "compiled":
-        compile_seconds, seconds = _time_compiled(setting, limits)
-        in_a_program = []
-    else:
-        compile_seconds, seconds = _time_calls(setting, limits, devices)
-        is_on_gpu = devices[0].platform == "gpu" and len(devices) == 1
-        in_a_program = in_one_program(setting, statistics.median(seconds)) if is_on_gpu else []
+    time_calls = _time_compiled if setting.way == "compiled" else _time_calls
+    compile_seconds, seconds = time_calls(setting, device, max_seconds)
+    in_a_program = []
+    if device.platform == "gpu":
+        in_a_program = in_one_program(setting, device, statistics.median(seconds))
     return common.record(
         "fang",
         setting.name,
         0,
         setting._asdict(),
-        devices,
+        (device,),
         seconds=seconds,
         seconds_in_a_program=in_a_program,
         compile_seconds=compile_seconds,
     )
 
 
-def _timed(execute: Callable[[int], Any], limits: Limits) -> tuple[float, list[float]]:
+def _timed(execute: Callable[[int], Any], max_seconds: float) -> tuple[float, list[float]]:
     """Returns the seconds of the first call, and of those after it."""
     _, first = common.timed(execute, 0)
     seconds: list[float] = []
-    while len(seconds) < limits.executions and (
-        len(seconds) < _FEWEST or sum(seconds) <= limits.seconds
-    ):
+    while len(seconds) < _FEWEST or (len(seconds) < _MOST and sum(seconds) <= max_seconds):
         seconds.append(common.timed(execute, len(seconds) + 1)[1])
     return first, seconds
 
 
-def _time_compiled(setting: Setting, limits: Limits) -> tuple[float, list[float]]:
+def _time_compiled(
+    setting: Setting, device: jax.Device, max_seconds: float
+) -> tuple[float, list[float]]:
     heuristic = setting.heuristic
     goals, points = start(setting.states, heuristic)
 
@@ -136,18 +117,18 @@ def _time_compiled(setting: Setting, limits: Limits) -> tuple[float, list[float]
         loop = one_core.compiled(compiled.build, heuristic.side, heuristic.load)
         loop(points.x, points.y, goals.x, goals.y, 0, number)
 
-    return _timed(execute, limits)
+    return _timed(execute, max_seconds)
 
 
 def _time_calls(
-    setting: Setting, limits: Limits, devices: Sequence[Any]
+    setting: Setting, device: jax.Device, max_seconds: float
 ) -> tuple[float, list[float]]:
     heuristic = setting.heuristic
     goals, points = start(setting.states, heuristic)
-    options = {"implementation": setting.way, "devices": devices, "donate": True}
-    with jax.default_device(devices[0]):
+    options = {"implementation": setting.way, "devices": (device,), "donate": True}
+    with jax.default_device(device):
         goals, states = jax.tree.map(jnp.asarray, (goals, points))
-        keys = [random.as_key(number) for number in range(limits.executions + 1)]
+        keys = [random.as_key(number) for number in range(_MOST + 1)]
         jax.block_until_ready((goals, states, keys))
 
         def execute(number: int) -> Any:
@@ -156,16 +137,16 @@ def _time_calls(
             states = found.states
             return found
 
-        return _timed(execute, limits)
+        return _timed(execute, max_seconds)
 
 
-def in_one_program(setting: Setting, seconds: float) -> list[float]:
-    """Returns the seconds of an execution in programs of many, on one device.
+def in_one_program(setting: Setting, device: jax.Device, seconds: float) -> list[float]:
+    """Returns the seconds of an execution in programs of many.
 
     Args:
       seconds: about how long an execution takes.
     """
-    heuristic, (device,) = setting.heuristic, devices_of(setting.way, setting.devices)
+    heuristic = setting.heuristic
 
     @jax.jit
     def run(goals: Any, states: Any, number: jax.Array) -> Any:
@@ -184,7 +165,7 @@ def in_one_program(setting: Setting, seconds: float) -> list[float]:
     return [seconds / number for seconds in times]
 
 
-def job(setting: Setting, limits: Limits) -> Job:
+def job(setting: Setting, device: jax.Device, max_seconds: float) -> Job:
     """Returns the one run of a setting."""
-    text = f"{setting.name}, {setting.way}"
-    return Job(setting._asdict(), setting.name, [0], text, lambda _: [measure(setting, limits)])
+    text, make = f"{setting.name}, {setting.way}", lambda _: [measure(setting, device, max_seconds)]
+    return Job(setting._asdict(), setting.name, [0], text, make)

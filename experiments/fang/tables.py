@@ -38,11 +38,11 @@ def report(records: Records, paper: dict[Row, dict[str, Time]], *, markdown: boo
                     *([_times_as_load_1(row, own)] if has_loads else []),
                     *(f"{time.median:.2f} ± {time.deviation:.2f}" for time in times.values()),
                     *([_paper_as_load_1(row, paper)] if has_loads else []),
-                    *map(_short, ratios[-1]),
+                    *map(common.shown, ratios[-1]),
                 ]
             )
         if len(ratios) == len(paper):
-            lowest = [_short(min(column)) for column in zip(*ratios, strict=True)]
+            lowest = [common.shown(min(column)) for column in zip(*ratios, strict=True)]
             blank = [""] * (len(rows[-1]) - len(lowest) - 1)
             rows.append(["lowest", *blank, *lowest])
     loads = ["x load 1"] if has_loads else []
@@ -67,10 +67,8 @@ def _ours(record: dict[str, Any]) -> list[str]:
     in_a_program = [1e3 * seconds for seconds in record["seconds_in_a_program"]]
     deviation = stdev(milliseconds) if len(milliseconds) > 1 else 0.0
     number = setting.states * setting.variables * setting.possibilities
-    parts = [setting.way, "floats" if setting.in_floats else ""]
-    parts.append(f"x {setting.devices}" if setting.devices > 1 else "")
     return [
-        " ".join(part for part in parts if part),
+        f"{setting.way} floats" if setting.in_floats else setting.way,
         str(len(milliseconds)),
         f"{record['compile_seconds']:.1f}",
         f"{median(milliseconds):.4g} ± {deviation:.2g}",
@@ -96,9 +94,5 @@ def _ratios(record: dict[str, Any], paper: dict[str, Time]) -> tuple[float, ...]
     """
     setting, ours = Setting.of(record), 1e3 * median(record["seconds"])
     whole = paper["i9 7940X"].median / ours
-    per_core = whole * CORES["i9 7940X"] / setting.devices
+    per_core = whole * CORES["i9 7940X"]
     return paper["1080 Ti"].median / ours, whole, per_core if setting.way in _ON_CORES else math.inf
-
-
-def _short(ratio: float) -> str:
-    return f"{ratio:.3g}" if math.isfinite(ratio) else "-"

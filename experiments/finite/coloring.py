@@ -75,22 +75,15 @@ def prepared(name: str, seed: int) -> Prepared:
             own = problem, search(), seed, searches, seconds, 0
             coloring, fields = timed_runs.ours(*own, devices=devices)
         else:
-            coloring, fields = on_a_core(seconds)
+            advance, tenure = one_core.compiled(compiled_coloring.build), compiled_coloring.TENURE
+            around = compiled_coloring.neighbors(graph)
+            one = compiled_coloring.start(graph, colors, seed)
+            step = lambda steps: advance(around.first, around.vertex, one, steps, 0, tenure)  # noqa: E731
+            fields = timed_runs.on_a_core(step, lambda: int(one.numbers[2]), seconds, 0)
+            coloring = one.best
         low, high = graph.edges.T
         conflicts = int((coloring[low] == coloring[high]).sum())
         return {"vertices": graph.n, "edges": len(graph.edges), "conflicts": conflicts, **fields}
-
-    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
-        advance, tenure = one_core.compiled(compiled_coloring.build), compiled_coloring.TENURE
-        around = compiled_coloring.neighbors(graph)
-        one = compiled_coloring.start(graph, colors, seed)
-        fields = timed_runs.on_a_core(
-            lambda steps: advance(around.first, around.vertex, one, steps, 0, tenure),
-            lambda: int(one.numbers[2]),
-            seconds,
-            0,
-        )
-        return one.best, fields
 
     return Prepared(graph.name, graph.n, colors, {"colors": colors}, make)
 
@@ -111,16 +104,15 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         left = [record["conflicts"] for record in group if record["conflicts"]]
         row = [name, str(group[0]["vertices"]), str(group[0]["edges"]), str(colors), way]
         row += [str(searches), f"{len(group) - len(left)}/{len(group)}"]
-        row += [_shown(seconds, ".3g") for seconds in (statistics.median(times), max(times))]
-        row += [_shown(statistics.median(steps), ".0f"), timed_runs.microseconds_per_step(group)]
+        row += map(common.shown, (statistics.median(times), max(times)))
+        row += [
+            common.shown(statistics.median(steps), ".0f"),
+            timed_runs.microseconds_per_step(group),
+        ]
         rows.append([*row, ",".join(map(str, sorted(left))) or "-"])
     header = "graph | vertices | edges | colors | way | searches | colored | median s | longest s"
     header += " | steps of a search | us/step | conflicts left"
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
-
-
-def _shown(value: float, how: str) -> str:
-    return format(value, how) if math.isfinite(value) else "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

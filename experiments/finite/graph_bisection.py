@@ -25,6 +25,8 @@ from jaxopt_search.backends import memory
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import below
 
+_STEPS = 20_000
+
 
 @js.pytree
 @dataclasses.dataclass(frozen=True)
@@ -213,18 +215,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Bisects a random graph with a planted bisection by simulated annealing.",
     )
     flags.add_argument("--vertices", type=int, default=200, help="an even number")
-    flags.add_argument("--searches", type=int, default=32)
-    flags.add_argument("--steps", type=int, default=20_000)
     flags.add_argument("--pricing", choices=("gain", "full"), default="gain")
     args = flags.parse_args(arguments)
     common.use_cpu_cores()
     planted = planted_graph(args.vertices, inside=0.2, between=0.05, seed=0)
-    moves = ExchangeByGain() if args.pricing == "gain" else Exchange()
     alpha = (0.3 / 30.0) ** (1 / 100)  # 100 temperatures from 30 to 0.3
-    schedule = js.geometric(30.0, alpha, max(1, args.steps // 100))
+    schedule = js.geometric(30.0, alpha, _STEPS // 100)
+    moves = ExchangeByGain() if args.pricing == "gain" else Exchange()
     search = js.simulated_annealing(moves, schedule, moves_per_search=12)
-    problem, limits = graph_bisection(planted.weight), {"max_steps": args.steps, "devices": "all"}
-    result = js.solve(problem, search, 0, num_searches=args.searches, **limits)
+    problem, limits = graph_bisection(planted.weight), {"max_steps": _STEPS, "devices": "all"}
+    result = js.solve(problem, search, 0, num_searches=32, **limits)
     seconds = max(result.history[-1].seconds, 1e-9)
     print(f"cut found: {result.fun}, planted: {planted.cut}")
     print(f"implementation: {result.env['implementation']} on {result.env['devices']}")

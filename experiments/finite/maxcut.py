@@ -9,13 +9,13 @@ The graphs are the G-set's (Helmberg and Rendl, 2000), made from their seeds by
 `js.datasets.random_graph`, `toroidal_grid` and `planar_union`; nothing is read from files. G1 to G5
 are random graphs of 800 vertices with 6 % of all edges, G6 to G10 the same with weights of 1 and
 -1, G11 to G13 grids on a torus with such weights, and G43 a random graph of 1000 vertices with 2 %
-of all edges: these are `all`. `--graphs large` are those of `LARGE`, of 800 to 20,000 vertices.
+of all edges: these are `all`. `--graphs large` are `gset.LARGE`, of 800 to 20,000 vertices.
 
 All run with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed sides is
 forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many searches
 side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
 continues from the best of the one before where that is better than its own. Each run ends with a
-cut as heavy as the best published one (`paper`), or after `--seconds`.
+cut as heavy as the best published one (`gset`), or after `--seconds`.
 
 `--ways anneal` is `js.anneal` by flips, and `--ways bifurcation` `js.simulated_bifurcation`, both
 with as many searches as the tabu search and without another setting.
@@ -27,16 +27,13 @@ time, with the tenures of breakout local search, which served it best.
 import math
 import statistics
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import jaxopt_search as js
 from experiments import common, one_core
-from experiments.finite import compiled_coloring, compiled_maxcut, timed_runs
-from experiments.finite.paper import BEST
+from experiments.finite import compiled_coloring, compiled_maxcut, gset, timed_runs
 from experiments.finite.timed_runs import CORE, Prepared
-from jaxopt_search.datasets import GraphInstance, planar_union, random_graph, toroidal_grid
 from jaxopt_search.types import Search
 
 WAYS = (*timed_runs.WAYS, "anneal", "bifurcation")
@@ -47,48 +44,6 @@ EXCHANGE_EVERY = 5000
 """Steps, after which searches look at the best of the one before them in a ring."""
 
 _NEAR = 0.001  # of the published best
-
-
-def _graphs() -> dict[str, Callable[[], GraphInstance]]:
-    found: dict[str, Callable[[], GraphInstance]] = {}
-    for k in range(5):
-        found[f"G{k + 1}"] = lambda seed=8001 + k: random_graph(800, 0.06, seed=seed)
-    for k in range(5):
-        found[f"G{k + 6}"] = lambda seed=8001 + k: random_graph(800, 0.06, seed, (-1, 1))
-    for k, (rows, columns) in enumerate(((100, 8), (50, 16), (25, 32))):
-        found[f"G{k + 11}"] = lambda r=rows, c=columns, s=8001 + k: toroidal_grid(r, c, s)
-    found["G43"] = lambda: random_graph(1000, 0.02, seed=10001)
-    return found
-
-
-def _large() -> dict[str, Callable[[], GraphInstance]]:
-    made = {
-        "G22": (random_graph, 2000, 0.01, 20001),
-        "G23": (random_graph, 2000, 0.01, 2002),
-        "G24": (random_graph, 2000, 0.01, 20003),
-        "G32": (toroidal_grid, 100, 20, 20003),
-        "G33": (toroidal_grid, 80, 25, 20002),
-        "G34": (toroidal_grid, 50, 40, 20001),
-        "G48": (toroidal_grid, 50, 60, 0, (1,)),
-        "G49": (toroidal_grid, 30, 100, 0, (1,)),
-        "G50": (toroidal_grid, 25, 120, 0, (1,)),
-        "G55": (random_graph, 5000, 0.001, 50001),
-        "G60": (random_graph, 7000, 0.0007, 70001),
-        "G63": (planar_union, 7000, 0.99, (70001, 70002)),
-        "G70": (random_graph, 10000, 0.0002, 100001),
-        "G72": (toroidal_grid, 100, 100, 10001),
-        "G77": (toroidal_grid, 140, 100, 140001),
-        "G81": (toroidal_grid, 200, 100, 200001),
-    }
-    for k in range(4):
-        for first, n, density in ((14, 800, 0.99), (51, 1000, 1)):
-            seed = 10 * n + 2 * k + 1
-            made[f"G{first + k}"] = planar_union, n, density, (seed, seed + 1)
-    return {name: partial(*made[name]) for name in sorted(made)}
-
-
-LARGE = _large()
-GRAPHS = _graphs()
 
 
 def tenure(n: int) -> tuple[int, int]:
@@ -103,11 +58,16 @@ def search(n: int) -> Search:
 
 def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is cut."""
-    graph, best = (GRAPHS | LARGE)[name](), BEST[name]
+    graph, best = gset.graph(name), gset.best(name)
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
         if way == CORE:
-            sides, fields = on_a_core(seconds)
+            advance = one_core.compiled(compiled_maxcut.build)
+            around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
+            one = compiled_maxcut.start(graph, seed)
+            step = lambda steps: advance(*around, one, steps, best, *bounds)  # noqa: E731
+            fields = timed_runs.on_a_core(step, lambda: -int(one.numbers[2]), seconds, -best)
+            sides = one.best
         else:
             problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
             part, how = search(graph.n), {"devices": devices}
@@ -121,31 +81,19 @@ def prepared(name: str, seed: int) -> Prepared:
         found = compiled_maxcut.cut(graph, sides)
         return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
 
-    def on_a_core(seconds: float) -> tuple[Any, dict[str, Any]]:
-        advance = one_core.compiled(compiled_maxcut.build)
-        around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
-        one = compiled_maxcut.start(graph, seed)
-        fields = timed_runs.on_a_core(
-            lambda steps: advance(*around, one, steps, best, *bounds),
-            lambda: -int(one.numbers[2]),
-            seconds,
-            -best,
-        )
-        return one.best, fields
-
     return Prepared(name, graph.n, 2, {}, make)
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """Returns a line per graph and way; a note says on what they ran.
 
-    `published` is the best cut of `paper.BEST`, and gaps are below it, in shares of it.
+    `published` is the best cut of `gset`, and gaps are below it, in shares of it.
     Times are medians over runs, of which one that did not come so far counts as longer than any.
     """
     rows = []
     groups = timed_runs.by_group(records, "graph", "way", "searches", "seconds")
     for (name, way, searches, _), group in groups.items():
-        best = BEST[name]
+        best = gset.best(name)
         cuts = [record["cut"] for record in group]
         near, there = (
             [timed_runs.seconds_to(record, -least) for record in group]
@@ -165,12 +113,12 @@ def _reached(times: list[float]) -> tuple[str, str]:
     """Returns how many runs came so far, and their median time."""
     middle = statistics.median(times)
     number = sum(map(math.isfinite, times))
-    return f"{number}/{len(times)}", f"{middle:.3g}" if math.isfinite(middle) else "-"
+    return f"{number}/{len(times)}", common.shown(middle)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
-    groups = {"all": list(GRAPHS), "large": list(LARGE)}
+    groups = {"all": gset.SMALL, "large": gset.LARGE}
     return timed_runs.run_script(
         "maxcut", __doc__, arguments, groups, ["G1", "G6", "G43"], prepared, table, WAYS
     )

@@ -1,32 +1,14 @@
 """See `experiments.first_call`."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from experiments import common, first_call, flag_types
 from experiments.first_call import cases
-from experiments.first_call.processes import answer
-from experiments.first_call.runs import STATES, Plan, execute
+from experiments.first_call.runs import STATES, execute
 from experiments.first_call.tables import report
 
 _DEFAULT = "eil51-xy,nug12,queens-100"
-
-
-def plan_from_arguments(args: argparse.Namespace) -> Plan:
-    """Returns what to do.
-
-    Raises:
-      ValueError: if a case is unknown, or the data folder does not exist.
-    """
-    return Plan(
-        cases=cases.cases(args.cases, args.data),
-        states=[state for state in STATES if state in args.states],
-        seconds=args.seconds,
-        seeds=range(args.seeds),
-        # A process of its own: a device that is started here would be missing in the others.
-        env=answer("tsp", (), args.seconds)["env"],
-    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--seconds", type=flag_types.limit, default=1.0, help="limit of each call")
     add("--seeds", type=flag_types.positive, default=1, help="how many, from 0 on")
     common.add_data_argument(flags)
-    return common.run_script(flags, arguments, plan_from_arguments, report, execute)
+    return common.run_script(flags, arguments, lambda args: args, report, execute)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,10 @@ from experiments.peers.queens import QueensTask
 _TSP = {"eil51": 51, "kroA100": 100, "pcb442": 442, "pr1002": 1002}
 _QAP = {"nug12": 12, "tai30a": 30, "tai50a": 50, "tai100a": 100}
 _QUEENS = {"queens-100": 100, "queens-1000": 1000}
-_FORMS = ("xy", "matrix")
 _SIZE = 10_000  # about that of coordinates in TSPLIB
-_LARGER_BY = 1
 
 NAMES = {
-    "tsp": tuple(f"{name}-{form}" for name in _TSP for form in _FORMS),
+    "tsp": tuple(f"{name}-{form}" for name in _TSP for form in ("xy", "matrix")),
     "qap": tuple(_QAP),
     "nqueens": tuple(_QUEENS),
 }
@@ -79,39 +77,37 @@ def cases(names: Sequence[str], data: str | None) -> list[Case]:
     Raises:
       ValueError: if a name is unknown, or the folder does not exist.
     """
-    loaded: dict[str, Any] = {}
-    return [_case(name, data, loaded) for name in chosen(names)]
+    return [_case(name, data) for name in chosen(names)]
 
 
-def _case(name: str, data: str | None, loaded: dict[str, Any]) -> Case:
+def _case(name: str, data: str | None) -> Case:
     if name in _QUEENS:
         return queens_case(_QUEENS[name])
     name, _, form = name.partition("-")
     make, n = (js.datasets.uniform_qap, _QAP[name]) if name in _QAP else (_uniform, _TSP[name])
-    if name not in loaded:
-        (loaded[name],) = common.find_instances(None, data, name, lambda: make(n, seed=0))
-    return tsp_case(loaded[name], form) if form else qap_case(loaded[name])
+    (instance,) = common.find_instances(None, data, name, lambda: make(n, seed=0))
+    return tsp_case(instance, form) if form else qap_case(instance)
 
 
 def tsp_case(instance: Any, form: str) -> Case:
     """Returns the case of a `TSPInstance` with coordinates, given as "xy" or as "matrix"."""
     arrays, larger = (
         (one.coordinates if form == "xy" else one.distances(),)
-        for one in (instance, _uniform(instance.n + _LARGER_BY, seed=1))
+        for one in (instance, _uniform(instance.n + 1, seed=1))
     )
     return Case(f"{instance.name}-{form}", "tsp", instance, arrays, larger)
 
 
 def qap_case(instance: Any) -> Case:
     """Returns the case of a `QAPInstance`."""
-    other = js.datasets.uniform_qap(instance.n + _LARGER_BY, seed=1)
+    other = js.datasets.uniform_qap(instance.n + 1, seed=1)
     arrays, larger = ((one.flow, one.distance) for one in (instance, other))
     return Case(instance.name, "qap", instance, arrays, larger)
 
 
 def queens_case(n: int) -> Case:
     """Returns the case of one valid placement of n queens."""
-    arrays, larger = ((np.asarray(size),) for size in (n, n + _LARGER_BY))
+    arrays, larger = ((np.asarray(size),) for size in (n, n + 1))
     return Case(f"queens-{n}", "nqueens", QueensTask(n, 1), arrays, larger)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from experiments import common
 from experiments.first_call.cases import Arrays
@@ -20,11 +20,8 @@ _DEVICE_OF_EACH_CORE = re.compile("--xla_force_host_platform_device_count=[0-9]+
 _OF_CACHES = ("JAX_COMPILATION_CACHE", "JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
 
 
-class Call(NamedTuple):
-    """A call of a solver: what it is given, and the seed."""
-
-    arrays: Arrays
-    seed: int
+Call = tuple[Arrays, int]
+"""A call of a solver: what it is given, and the seed."""
 
 
 def answer(
@@ -41,7 +38,7 @@ def answer(
     Raises:
       ChildProcessError: if it fails, with the last line of what it wrote.
     """
-    sent = {"kind": kind, "calls": [tuple(call) for call in calls], "seconds": seconds}
+    sent = {"kind": kind, "calls": list(calls), "seconds": seconds}
     sent["cache"] = str(cache / "jax") if cache else None
     with tempfile.TemporaryDirectory() as empty:
         done, process_seconds = common.timed(

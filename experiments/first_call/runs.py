@@ -1,13 +1,15 @@
 """The processes that are measured, and their records."""
 
+import argparse
 import itertools
 import pathlib
 import tempfile
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from experiments import common
 from experiments.common import Job, Runs, make_missing
+from experiments.first_call import cases
 from experiments.first_call.cases import Case
 from experiments.first_call.processes import Call, answer
 from experiments.peers.levels import finite, gap
@@ -18,49 +20,39 @@ STATES = ("cold", "cached", "second_size", "second_call")
 Records = list[dict[str, Any]]
 
 
-class Plan(NamedTuple):
-    """What is to be run.
+def execute(args: argparse.Namespace, runs: Runs) -> Records:
+    """Makes the runs asked for that are not in the file yet; returns the records of all.
 
-    Attributes:
-      states: some of `STATES`.
-      seconds: the limit of each call.
-      env: versions and devices that our own processes have.
+    Raises:
+      ValueError: if a case is unknown, or the data folder does not exist.
     """
-
-    cases: Sequence[Case]
-    states: Sequence[str]
-    seconds: float
-    seeds: range
-    env: dict[str, str]
-
-
-def execute(plan: Plan, runs: Runs) -> Records:
-    """Makes the runs of a plan that are not in the file yet; returns the records of all."""
+    states = [state for state in STATES if state in args.states]
+    every = itertools.product(range(args.seeds), cases.cases(args.cases, args.data), states)
+    # A process of its own: a device that is started here would be missing in the others.
+    env = answer("tsp", (), args.seconds)["env"]
     with tempfile.TemporaryDirectory() as folder:
-        every = itertools.product(plan.seeds, plan.cases, plan.states)
-        return make_missing([_job(plan, pathlib.Path(folder), *one) for one in every], runs)
+        jobs = [_job(args.seconds, env, pathlib.Path(folder), *one) for one in every]
+        return make_missing(jobs, runs)
 
 
 def calls(case: Case, state: str, seed: int) -> list[Call]:
     """Returns the calls that a process makes in this state; the last is measured."""
-    last = Call(case.arrays, seed)
-    if state == "second_size":
-        return [Call(case.larger, seed), last]
-    if state == "second_call":
-        return [Call(case.arrays, seed + 1), last]
-    return [last]
+    before = {"second_size": [(case.larger, seed)], "second_call": [(case.arrays, seed + 1)]}
+    return [*before.get(state, []), (case.arrays, seed)]
 
 
-def _job(plan: Plan, folder: pathlib.Path, seed: int, case: Case, state: str) -> Job:
-    known = {"case": case.name, "kind": case.kind, "solver": OURS, "version": plan.env[OURS]}
-    settings = known | {"state": state, "seconds": plan.seconds, "machine": plan.env["devices"]}
+def _job(
+    seconds: float, env: dict[str, str], folder: pathlib.Path, seed: int, case: Case, state: str
+) -> Job:
+    known = {"case": case.name, "kind": case.kind, "solver": OURS, "version": env[OURS]}
+    settings = known | {"state": state, "seconds": seconds, "machine": env["devices"]}
 
     def make(seeds: Sequence[int]) -> Records:
         cache = folder / case.name if state == "cached" else None
         if cache and not cache.exists():
             cache.mkdir(mode=0o700)
-            answer(case.kind, calls(case, state, 0), plan.seconds, cache)
-        found = answer(case.kind, calls(case, state, seed), plan.seconds, cache)
+            answer(case.kind, calls(case, state, 0), seconds, cache)
+        found = answer(case.kind, calls(case, state, seed), seconds, cache)
         return [record(case, settings, seed, found)]
 
     return Job(settings, case.instance.name, [seed], f"{case.name} {state}", make)

@@ -12,7 +12,7 @@ Each run ends when one island has found an acceptable assignment, or at a limit.
 counted from the first populations, which lie on the devices, to the end, without compilation. An
 island has 128 individuals and restarts when 60% of them are equally good, as in the paper.
 Matrices are read as the paper's equation 1 has them (`paper.FLOW`); `--encoding file` takes
-the first of each file as the flow. `--mutation 0.1` is the paper's rate; docs/islands.md says why
+the first of each file as the flow. The paper's rate of mutation is 0.1; docs/islands.md says why
 the default is another. `--local-steps` makes the algorithm memetic.
 
 Runs of one island are made side by side, as many as there are seeds: they exchange nothing, and a

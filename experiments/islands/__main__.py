@@ -33,7 +33,7 @@ RATES = (0.1, 1.0)
 def settings_of(args: argparse.Namespace) -> list[Setting]:
     """Returns the settings of a table or a study."""
     chosen = {"local_steps": args.local_steps, "encoding": args.encoding}
-    setting = Setting(1, args.individuals, mutation=args.mutation, **chosen)
+    setting = Setting(1, args.individuals, **chosen)
     match args.study or args.table:
         case 1:
             with_restarts = (False,) if args.no_restarts else (False, True)
@@ -99,7 +99,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--runs", type=number, default=5, help="of each, seeds from 0 on")
     add("--generations", type=number, default=100_000, help="of the longest run")
     add("--plot", metavar="FILE", help="where to draw a figure of these runs")
-    add("--mutation", type=float, default=1.0, help="rate (paper: 0.1)")
     add("--individuals", type=number, default=POPULATION, help="of an island")
     add("--encoding", choices=("paper", "file"), default="paper", help="of matrices, see above")
     add("--local-steps", type=int, default=0, help="of hill climbing from each child")

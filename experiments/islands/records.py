@@ -7,6 +7,7 @@ from statistics import mean
 from typing import Any, TypeAlias
 
 import jaxopt_search as js
+from experiments import common
 
 Records: TypeAlias = Sequence[dict[str, Any]]
 
@@ -84,7 +85,7 @@ def num_found(times: Sequence[float]) -> str:
 
 
 def mean_time(times: Sequence[float]) -> str:
-    return f"{mean(times):.3g}" if times and all(map(math.isfinite, times)) else "-"
+    return common.shown(mean(times) if times else math.nan)
 
 
 def fit_of(times: Sequence[float]) -> js.run_times.Fit | None:

@@ -89,12 +89,8 @@ class Task:
             local_search=js.hill_climbing(js.SwapTable()) if setting.local_steps else None,
             local_steps=max(setting.local_steps, 1),
         )
-        makers = {
-            "none": None,
-            "ring": js.ring(every=RING_EVERY),
-            "shuffle": js.shuffle(every=SHUFFLE_EVERY),
-        }
-        self.exchange = makers[setting.exchange]
+        exchanges = {"ring": js.ring(every=RING_EVERY), "shuffle": js.shuffle(every=SHUFFLE_EVERY)}
+        self.exchange = exchanges.get(setting.exchange)
         self.name, self.setting, self.generations = instance.name, setting, generations
         is_single = setting.on == "all" and setting.islands == 1
         is_compiled = setting.on in ("core", "cores")

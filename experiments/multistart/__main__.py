@@ -10,15 +10,8 @@ import jaxopt_search as js
 from experiments import common, flag_types, multistart
 from experiments.common import Job
 from experiments.multistart.paper import INSTANCES
-from experiments.multistart.runs import Way, measure, reach, settings, ways
-from experiments.multistart.tables import (
-    MODELS,
-    draw_figure_2,
-    figure_2,
-    table_1,
-    targets,
-)
-from jaxopt_search.datasets.instances import QAPInstance
+from experiments.multistart.runs import Task, reach, ways
+from experiments.multistart.tables import MODELS, draw_figure_2, figure_2, table_1, targets
 
 _MOST_ON_A_CORE = 16  # searches by which a core is measured; they run one after the other
 
@@ -43,32 +36,21 @@ def jobs_from_arguments(args: argparse.Namespace) -> list[Job]:
                 steps = instance.n**2 if is_core and not is_table else args.steps or instance.n**2
                 on_a_core = [min(max(numbers), _MOST_ON_A_CORE)]
                 for number in on_a_core if is_core else numbers:
-                    jobs.append(_job(instance, algorithm, way, number, steps, args.runs))
+                    task = Task(instance, algorithm, way, number, steps)
+                    jobs.append(task.job(args.runs))
     return jobs
-
-
-def _job(
-    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, num_runs: int
-) -> Job:
-    known = settings(algorithm, way, num_searches, steps)
-    run = functools.partial(measure, instance, algorithm, way, num_searches, steps)
-    text = f"{instance.name} {algorithm} {way.name} {num_searches}"
-    return Job(known, instance.name, range(num_runs), text, functools.partial(map, run))
 
 
 def _jobs_to_targets(args: argparse.Namespace) -> list[Job]:
     known = {"gap": args.gap, "seconds": args.seconds}
     jobs = []
-    for instance in common.find_instances(args.targets, args.data, "", _small):
+    small = lambda: js.datasets.planted_qap(3, 4, seed=0)  # noqa: E731
+    for instance in common.find_instances(args.targets, args.data, "", small):
         if instance.best_known is None:
             raise ValueError(f"{instance.name} has no best known cost")
         make = functools.partial(reach, instance, args.gap, args.seconds)
         jobs.append(Job(known, instance.name, range(args.runs), instance.name, make))
     return jobs
-
-
-def _small() -> QAPInstance:
-    return js.datasets.planted_qap(3, 4, seed=0)
 
 
 def show(records: list[dict[str, Any]], args: argparse.Namespace) -> str:

@@ -98,8 +98,7 @@ def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
     the Metropolis test; the temperature of a step is `factor` times the one before.
     Assignments are [S, n] and become the best found. It returns the moves priced and made.
     """
-    delta, exchange = build_parts(compile_fn)
-    draw = compile_fn(xorshift)
+    delta, exchange, draw = map(compile_fn, (_delta, _exchange, xorshift))
 
     @compile_fn
     def anneal(flow, distance, assignments, hottest, factor, num_steps, moves, seed):
@@ -140,29 +139,24 @@ def build_annealer(compile_fn: Callable[[Any], Any]) -> Any:
     return anneal
 
 
-def build_parts(compile_fn: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Returns `delta(flow, near, i, j)`, in O(n), and `exchange(near, r, s)`.
+def _delta(flow, near, i, j):
+    """Returns the change in cost if facilities i and j exchange their locations, in O(n).
 
     `near[i, j]` is the distance between the locations of facilities i and j.
     """
+    first, second, here, there = flow[i], flow[j], near[i], near[j]
+    total = first[j] * here[j] * 2
+    for k in range(len(first)):
+        total += (first[k] - second[k]) * (there[k] - here[k])
+    return 2 * total
 
-    @compile_fn
-    def delta(flow, near, i, j):
-        first, second, here, there = flow[i], flow[j], near[i], near[j]
-        total = first[j] * here[j] * 2
-        for k in range(len(first)):
-            total += (first[k] - second[k]) * (there[k] - here[k])
-        return 2 * total
 
-    @compile_fn
-    def exchange(near, r, s):
-        """Brings the distances up to date after facilities r and s exchanged their locations."""
-        for k in range(len(near)):
-            near[r, k], near[s, k] = near[s, k], near[r, k]
-        for k in range(len(near)):
-            near[k, r], near[k, s] = near[k, s], near[k, r]
-
-    return delta, exchange
+def _exchange(near, r, s):
+    """Brings the distances up to date after facilities r and s exchanged their locations."""
+    for k in range(len(near)):
+        near[r, k], near[s, k] = near[s, k], near[r, k]
+    for k in range(len(near)):
+        near[k, r], near[k, s] = near[k, s], near[k, r]
 
 
 def build_table(compile_fn: Callable[[Any], Any]) -> tuple[Any, Any]:
@@ -171,7 +165,7 @@ def build_table(compile_fn: Callable[[Any], Any]) -> tuple[Any, Any]:
     `start(flow, distance, assignment)` returns the distances in the order of the facilities, and
     [n, n] the changes in cost if facilities i < j exchange their locations.
     """
-    delta, exchange = build_parts(compile_fn)
+    delta, exchange = map(compile_fn, (_delta, _exchange))
 
     @compile_fn
     def start(flow, distance, assignment):

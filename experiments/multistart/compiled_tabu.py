@@ -41,18 +41,14 @@ def start(flow: np.ndarray, distance: np.ndarray, seed: int) -> Search:
     assignment = np.random.default_rng(seed).permutation(n)
     cost = compiled_qap.cost(flow, distance, assignment)
     near = np.ascontiguousarray(distance[np.ix_(assignment, assignment)])
-    deltas = np.triu(_all_deltas(flow, near), 1)
+    mixed = flow @ near
+    own = np.diagonal(mixed)
+    changes = 2 * (mixed + mixed.T - own[:, None] - own[None, :] + 2 * flow * near)
+    deltas = np.triu(changes, 1)
     until = (-1 - np.arange(n * n, dtype=np.int32).reshape(n, n))[:, assignment].copy()
     numbers = np.array([0, cost, cost, 1 + seed % (2**31 - 2)], np.int64)
     soonest = np.minimum(until, until.T)
     return Search(assignment, assignment.copy(), near, deltas, until, soonest, numbers)
-
-
-def _all_deltas(flow: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Returns [n, n], the change in cost if facilities i and j exchange their locations."""
-    mixed = flow @ near
-    own = np.diagonal(mixed)
-    return 2 * (mixed + mixed.T - own[:, None] - own[None, :] + 2 * flow * near)
 
 
 def build(compile_fn: Callable[[Any], Any]) -> Any:

@@ -1,5 +1,6 @@
 """Runs of the three searches, by the library and compiled for one core, and runs to targets."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 import jaxopt_search as js
 from experiments import common, one_core
+from experiments.common import Job
 from experiments.multistart import compiled_qap, compiled_tabu, models
 from experiments.multistart.tables import CORE, MODELS
 from jaxopt_search.backends import choice
@@ -67,30 +69,27 @@ def ways(name: str) -> list[Way]:
     return [*core, *(Way(name, how, found[:1]) for name, how in MODELS.items())]
 
 
-def measure(
-    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
-) -> dict[str, Any]:
-    """Returns the record of one run, warm."""
-    run = _by_library
-    if way.implementation in ("algorithmic", "iteration"):
-        run = _by_model
-    elif way.implementation == "numba":
-        run = _on_a_core
-    found = run(instance, algorithm, way, num_searches, steps, seed)
-    return common.record(
-        "qap_multistart",
-        instance.name,
-        seed,
-        settings(algorithm, way, num_searches, steps),
-        way.devices,
-        seconds=found.seconds,
-        steps=found.steps,
-        moves_priced=found.priced,
-        moves_made=found.made,
-        mean_gap=_gap(float(np.mean(found.costs)), instance),
-        best_gap=_gap(float(np.min(found.costs)), instance),
-        status=found.status,
-    )
+class Task(NamedTuple):
+    """Searches by one algorithm on one instance: in which way, how many, and the steps of each."""
+
+    instance: QAPInstance
+    algorithm: str
+    way: Way
+    searches: int
+    steps: int
+
+    def settings(self) -> dict[str, Any]:
+        """Returns what tells a run from others on the same instance."""
+        way = {"way": self.way.name, "implementation": self.way.implementation}
+        sizes = {"searches": self.searches, "steps": self.steps}
+        return {"algorithm": self.algorithm} | way | sizes
+
+    def job(self, num_runs: int) -> Job:
+        """Returns the runs of the task."""
+        name = self.instance.name
+        text = f"{name} {self.algorithm} {self.way.name} {self.searches}"
+        make = functools.partial(map, functools.partial(measure, self))
+        return Job(self.settings(), name, range(num_runs), text, make)
 
 
 class Found(NamedTuple):
@@ -98,30 +97,39 @@ class Found(NamedTuple):
 
     Attributes:
       steps: of a search.
-      priced, made: moves, of all of them.
+      moves_priced, moves_made: of all of them.
       costs: the best of each.
     """
 
     seconds: float
     steps: float
-    priced: int
-    made: int
+    moves_priced: int
+    moves_made: int
     costs: Any
     status: str = "MAX_STEPS"
 
 
-def _by_library(
-    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
-) -> Found:
-    problem = js.qap_from_instance(instance)
-    search = searches(problem, steps)[algorithm]
+def measure(task: Task, seed: int) -> dict[str, Any]:
+    """Returns the record of one run, warm."""
+    own = {"numba": _on_a_core, "algorithmic": _by_model, "iteration": _by_model}
+    measured = own.get(task.way.implementation, _by_library)(task, seed)._asdict()
+    costs = measured.pop("costs")
+    measured["mean_gap"] = _gap(float(np.mean(costs)), task.instance)
+    measured["best_gap"] = _gap(float(np.min(costs)), task.instance)
+    known = task.instance.name, seed, task.settings(), task.way.devices
+    return common.record("qap_multistart", *known, **measured)
+
+
+def _by_library(task: Task, seed: int) -> Found:
+    problem, way = js.qap_from_instance(task.instance), task.way
+    search = searches(problem, task.steps)[task.algorithm]
 
     def run(max_steps: int) -> js.Result:
         result = js.solve(
             problem,
             search,
             seed,
-            num_searches=num_searches,
+            num_searches=task.searches,
             max_steps=max_steps,
             chunk_steps=max_steps,
             check_every=_CHECK_EVERY,
@@ -131,20 +139,20 @@ def _by_library(
         return common.unless_interrupted(result)
 
     run(1)
-    result, seconds = common.timed(run, 100 * instance.n if algorithm == "hc" else steps)
+    is_climbing = task.algorithm == "hc"
+    result, seconds = common.timed(run, 100 * task.instance.n if is_climbing else task.steps)
     made = int(np.asarray(result.state.info.accepted).sum())
     return Found(seconds, result.nit, result.nfev, made, result.costs, result.status.name)
 
 
-def _by_model(
-    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
-) -> Found:
+def _by_model(task: Task, seed: int) -> Found:
     """Returns what tabu search by one of the paper's models finds."""
+    instance, way, steps = task.instance, task.way, task.steps
     problem = js.qap_from_instance(instance)
-    search = searches(problem, steps)[algorithm]
+    search = searches(problem, steps)[task.algorithm]
     implementation = "cuda" if choice.runs_kernels(way.devices[0]) else "xla"
     with jax.default_device(way.devices[0]):
-        state = js.init(seed, problem, search, num_searches=num_searches)
+        state = js.init(seed, problem, search, num_searches=task.searches)
         starts = jax.vmap(search.best, in_axes=(None, 0))(problem, state.searches)
         matrices = [jnp.asarray(each, jnp.int32) for each in (instance.flow, instance.distance)]
 
@@ -155,18 +163,16 @@ def _by_model(
 
         jax.block_until_ready(run(1))
         found, seconds = common.timed(run, steps)
-    priced = num_searches * steps * math.comb(instance.n, 2)
+    priced = task.searches * steps * math.comb(instance.n, 2)
     costs = _costs(_matrices(instance), np.asarray(found.best))
     return Found(seconds, steps, priced, int(found.moves.sum()), costs)
 
 
-def _on_a_core(
-    instance: QAPInstance, algorithm: str, way: Way, num_searches: int, steps: int, seed: int
-) -> Found:
+def _on_a_core(task: Task, seed: int) -> Found:
     """Returns what searches compiled for one core find, one after the other."""
-    run = _COMPILED[algorithm]
-    run(instance, 1, 1, seed)
-    return run(instance, num_searches, steps, seed)
+    run = {"hc": _climb, "sa": _anneal, "ts": _tabu}[task.algorithm]
+    run(task.instance, 1, 1, seed)
+    return run(task.instance, task.searches, task.steps, seed)
 
 
 def _climb(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Found:
@@ -196,26 +202,12 @@ def _tabu(instance: QAPInstance, num_searches: int, steps: int, seed: int) -> Fo
     return Found(seconds, steps, made * math.comb(instance.n, 2), made, costs)
 
 
-_COMPILED = {"hc": _climb, "sa": _anneal, "ts": _tabu}
-
-
 def _matrices(instance: QAPInstance) -> tuple[np.ndarray, np.ndarray]:
     return compiled_qap.symmetric(instance.flow, instance.distance)
 
 
 def _costs(data: tuple[np.ndarray, np.ndarray], assignments: Any) -> np.ndarray:
     return np.array([compiled_qap.cost(*data, each) // 2 for each in assignments])
-
-
-def settings(algorithm: str, way: Way, num_searches: int, steps: int) -> dict[str, Any]:
-    """Returns what tells a run from others on the same instance."""
-    return {
-        "algorithm": algorithm,
-        "way": way.name,
-        "implementation": way.implementation,
-        "searches": num_searches,
-        "steps": steps,
-    }
 
 
 def reach(

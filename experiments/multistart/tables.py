@@ -125,7 +125,7 @@ def targets(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str
         reached = sum(map(math.isfinite, times))
         settings = group[0]["settings"]
         row = [instance, f"{settings['gap']:.2%}", f"{reached}/{len(times)}"]
-        row += ["-" if math.isinf(each) else f"{each:.3f}" for each in shares]
+        row += [common.shown(each, ".3f") for each in shares]
         gap = f"{statistics.mean(r['best_gap'] for r in group):.3%}"
         rows.append([*row, gap, group[0]["env"]["devices"]])
     header = "instance | within | reached | 10% s | median s | 90% s | mean gap | on"

@@ -4,7 +4,7 @@ Lam, Tsoi, Luk, "Parallel neighbourhood search on many-core platforms": simulate
 TSP with the relocation move, as PSPM (98 searches x 12 moves), SSPM (1 x 12) and PSSM (12 x 1).
 
     python -m experiments.pspm --table 2                    rd100, one run of each scheme
-    python -m experiments.pspm --table 3 --quick            a minute or less
+    python -m experiments.pspm --table 3 --sweeps 1         a minute or less
     python -m experiments.pspm --table 2 --instances all --runs 10 --out full.jsonl
     python -m experiments.pspm --report full.jsonl
     python -m experiments.pspm --figure 4 --report full.jsonl --plot figure4.png

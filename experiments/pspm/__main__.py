@@ -14,18 +14,7 @@ from experiments.common import Job, Runs
 from experiments.pspm import figures, measures
 from experiments.pspm import runs as pspm_runs
 from experiments.pspm import tables as pspm_tables
-from experiments.pspm.runs import (
-    COLD,
-    CORE_SCHEMES,
-    QUICK,
-    SCHEMES,
-    SINGLE,
-    STRICT,
-    Batch,
-    Cooling,
-    Limit,
-    Scheme,
-)
+from experiments.pspm.runs import COLD, OF_THE_PAPER, SCHEMES, Batch, Cooling, Limit, Scheme
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.engine.devices import find_devices
 
@@ -83,7 +72,7 @@ def stages(plan: Plan) -> list[tuple[str, Scheme, Cooling]]:
     """Returns the kinds of runs, each to be made on every instance, in the order of their need."""
     cooling, wide = plan.cooling, SCHEMES["pspm"]
     if plan.table == "core":
-        return [("quality", scheme, cooling) for scheme in (wide, *CORE_SCHEMES)]
+        return [("quality", SCHEMES[s], cooling) for s in ("pspm", "core sspm", "core single")]
     if plan.table == "exchange":
         never = ("quality", wide._replace(exchanges=False), cooling)
         return [
@@ -92,8 +81,8 @@ def stages(plan: Plan) -> list[tuple[str, Scheme, Cooling]]:
         ]
     if plan.table == "descent":
         cold = COLD._replace(sweeps=cooling.sweeps, alpha=cooling.alpha)
-        strict = [STRICT] if one_core.has_numba() else []
-        return [("quality", scheme, cold) for scheme in (SINGLE, *strict)]
+        names = ("single", "core strict") if one_core.has_numba() else ("single",)
+        return [("quality", SCHEMES[name], cold) for name in names]
     if plan.table == 4:
         two = [scheme for scheme in plan.schemes if scheme.name != "pssm"]
         return [("quality", scheme._replace(moves=m), cooling) for scheme in two for m in MOVES]
@@ -110,7 +99,7 @@ def _batches(plan: Plan, scheme: Scheme) -> list[tuple[int, ...]]:
 
 
 def _devices(plan: Plan, scheme: Scheme, batch: int) -> tuple[jax.Device, ...]:
-    if scheme in (*CORE_SCHEMES, STRICT):
+    if scheme.name.startswith("core"):
         return tuple(jax.devices("cpu")[:1])
     if plan.devices is not None:
         return find_devices(plan.devices)
@@ -147,17 +136,11 @@ def plan_from_arguments(args: argparse.Namespace) -> Plan:
     if table == 3 and not {"sspm", "pspm"} <= set(args.schemes):
         raise ValueError("--table 3 compares times to a threshold; it needs sspm and pspm")
     names = list(pspm_tables.INSTANCES) if args.instances == ["all"] else args.instances
-    return Plan(
-        table=table,
-        instances=common.find_instances(
-            names, args.data, "rd100", lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)
-        ),
-        schemes=[scheme for name, scheme in SCHEMES.items() if name in args.schemes],
-        cooling=(QUICK if args.quick else Cooling())._replace(sweeps=args.sweeps),
-        num_runs=args.runs,
-        batch=args.batch,
-        devices=args.devices,
-    )
+    grid = lambda: js.datasets.grid_tsp(5, 10, spacing=100, seed=0)  # noqa: E731
+    instances = common.find_instances(names, args.data, "rd100", grid)
+    schemes = [SCHEMES[name] for name in OF_THE_PAPER if name in args.schemes]
+    cooling = Cooling()._replace(sweeps=args.sweeps)
+    return Plan(table, instances, schemes, cooling, args.runs, args.batch, args.devices)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -170,17 +153,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return pspm_tables.report(records, tables=what and (what,), markdown=args.markdown)
 
     flags = common.parser("pspm", pspm.__doc__, "pspm")
-    add, number, schemes = flags.add_argument, flag_types.positive, flag_types.some_of(*SCHEMES)
+    add, number = flags.add_argument, flag_types.positive
+    schemes = flag_types.some_of(*OF_THE_PAPER)
     on = f"a number or all (default: one for every {MOVES_PER_DEVICE} moves per step)"
     add("--table", type=int, choices=(2, 3, 4), help="default: 2; of a report, all")
     add("--figure", type=int, choices=(4,), help="of Table 4's runs; with --plot")
     add("--study", choices=STUDIES, help="instead of a table: see above")
     add("--instances", type=flag_types.words, help="names, or all (default: rd100)")
-    add("--schemes", type=schemes, default=list(SCHEMES), help="of pspm,sspm,pssm")
+    add("--schemes", type=schemes, default=list(OF_THE_PAPER), help="of pspm,sspm,pssm")
     add("--runs", type=number, default=1, help="independent (paper: 10)")
     add("--batch", type=number, help="runs side by side (default: 1 for pspm, else all)")
     add("--devices", type=flag_types.devices, help=on)
-    add("--quick", action="store_true", help=f"{QUICK.alpha=}: a tenth of the steps")
     add("--sweeps", type=number, default=10, help="of n steps a temperature (paper: 10)")
     add("--plot", metavar="FILE", help="where to draw Figure 4")
     common.add_data_argument(flags)

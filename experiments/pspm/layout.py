@@ -5,7 +5,8 @@ from statistics import correlation, fmean
 from typing import Any, NamedTuple
 
 from experiments import common
-from experiments.pspm.measures import MORE_MOVES, MOVES, Figure, Records, error, mean_of
+from experiments.pspm.measures import Figure, Records, error, mean_of
+from experiments.pspm.runs import SCHEMES
 
 
 class Row(NamedTuple):
@@ -46,33 +47,13 @@ def section(
     columns: list[Column],
     below: Sequence[str],
     markdown: bool,
-    **how: Any,
-) -> str:
-    """Returns a table between paragraphs; empty where we have none of its figures.
-
-    In Markdown blank lines part the paragraphs, or they would flow.
-    """
-    body = render(rows, columns, markdown, **how)
-    return ("\n\n" if markdown else "\n").join([*above, body, *below]) if body else ""
-
-
-def rows_of(records: Records, kind: str, paper: dict[str, Any]) -> list[Row]:
-    """Returns the instances with runs of this kind, the paper's first and in its order."""
-    names = {record["instance"] for record in records if record["settings"]["kind"] == kind}
-    order = [name for name in paper if name in names] + sorted(names - set(paper))
-    return [
-        Row(name, [r for r in records if r["instance"] == name], paper.get(name)) for name in order
-    ]
-
-
-def render(
-    rows: list[Row],
-    columns: list[Column],
-    markdown: bool,
     first: str = "instance",
     has_average: bool = True,
 ) -> str:
-    """Returns the table, without columns of which we have no figure; empty if of none."""
+    """Returns a table between paragraphs, without columns of which we have no figure; or nothing.
+
+    In Markdown blank lines part the paragraphs, or they would flow.
+    """
     columns = [c for c in columns if any(c.ours(row.records) is not None for row in rows)]
     if not columns:
         return ""
@@ -87,7 +68,18 @@ def render(
         values.append([(mean_of(ours), mean_of(papers)) for ours, papers in by_column])
     digits = [column.digits for column in columns]
     body = [[label, *map(_cell, own, digits)] for label, own in zip(labels, values, strict=True)]
-    return common.table([first, *(column.header for column in columns)], body, markdown=markdown)
+    header = [first, *(column.header for column in columns)]
+    table = common.table(header, body, markdown=markdown)
+    return ("\n\n" if markdown else "\n").join([*above, table, *below])
+
+
+def rows_of(records: Records, kind: str, paper: dict[str, Any]) -> list[Row]:
+    """Returns the instances with runs of this kind, the paper's first and in its order."""
+    names = {record["instance"] for record in records if record["settings"]["kind"] == kind}
+    order = [name for name in paper if name in names] + sorted(names - set(paper))
+    return [
+        Row(name, [r for r in records if r["instance"] == name], paper.get(name)) for name in order
+    ]
 
 
 def _cell(pair: tuple[float | None, float | None], digits: int) -> str:
@@ -101,7 +93,7 @@ def run_notes(rows: Sequence[Row], kind: str = "quality") -> list[str]:
     own = [r for row in rows for r in row.records if r["settings"]["kind"] == kind]
     schemes = common.grouped(own, lambda record: record["settings"]["scheme"]["name"])
     lines = []
-    for scheme in filter(schemes.get, MOVES | MORE_MOVES):
+    for scheme in filter(schemes.get, SCHEMES):
         seeds = len({record["seed"] for record in schemes[scheme]})
         own = [record["settings"] for record in schemes[scheme]]
         batch = max(settings["batch"] for settings in own)

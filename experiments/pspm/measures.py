@@ -10,13 +10,10 @@ from statistics import fmean
 from typing import Any
 
 from experiments import common
+from experiments.pspm.runs import SCHEMES
 
 Records = list[dict[str, Any]]
 Figure = Callable[[Records], float | None]
-
-MOVES = {"sspm": 12, "pssm": 1, "pspm": 12}
-
-MORE_MOVES = {"single": 1, "core sspm": 12, "core single": 1, "core strict": 1}
 
 
 def select(records: Records, kind: str, scheme: str, moves: int | None = None) -> Records:
@@ -26,9 +23,9 @@ def select(records: Records, kind: str, scheme: str, moves: int | None = None) -
     count; of several runs of one seed, the last.
 
     Args:
-      moves: moves per search; None for the scheme's in the paper's Tables 2 and 3.
+      moves: moves per search; None for the scheme's own.
     """
-    moves = (MOVES | MORE_MOVES)[scheme] if moves is None else moves
+    moves = SCHEMES[scheme].moves if moves is None else moves
     found = [
         record
         for record in records

@@ -41,21 +41,15 @@ SCHEMES = {
         Scheme("sspm", searches=1, moves=12, exchanges=False),
         Scheme("pssm", searches=12, moves=1, exchanges=True),
         Scheme("pspm", searches=98, moves=12, exchanges=True),
+        Scheme("single", searches=1, moves=1, exchanges=False),
+        Scheme("core sspm", searches=1, moves=12, exchanges=False),
+        Scheme("core single", searches=1, moves=1, exchanges=False),
+        Scheme("core strict", searches=1, moves=1, exchanges=False),
     )
 }
-"""Those of the paper."""
-
-SINGLE = Scheme("single", searches=1, moves=1, exchanges=False)
-"""One search with one move."""
-
-CORE_SCHEMES = (
-    Scheme("core sspm", searches=1, moves=12, exchanges=False),
-    Scheme("core single", searches=1, moves=1, exchanges=False),
-)
-"""The same compiled for one core (`compiled.py`), one run after the other."""
-
-STRICT = Scheme("core strict", searches=1, moves=1, exchanges=False)
-"""The second of them, which never accepts an equal cost."""
+"""Those of the paper first. Those of a core are compiled for one (`compiled.py`), one run after the
+other; the strict one never accepts an equal cost."""
+OF_THE_PAPER = ("sspm", "pssm", "pspm")
 
 
 class Cooling(NamedTuple):
@@ -75,8 +69,6 @@ class Cooling(NamedTuple):
         """Returns the steps of a complete search on n cities."""
         return self.num_temperatures * self.sweeps * n
 
-
-QUICK = Cooling(alpha=0.9, exchange_every=10)
 
 COLD = Cooling(start=1e-3, end=1e-8)
 """As many temperatures as in the paper, all so low that nothing worse is ever accepted."""
@@ -118,7 +110,7 @@ class Batch(NamedTuple):
 
     @property
     def is_on_core(self) -> bool:
-        return self.scheme in (*CORE_SCHEMES, STRICT)
+        return self.scheme.name.startswith("core")
 
     def settings(self) -> dict[str, Any]:
         """Returns what tells this run from others of the same instance and seed."""
@@ -233,7 +225,7 @@ def _on_core(job: Batch, seed: int) -> dict[str, Any]:
     distance = job.instance.distances().astype(np.int32)
     tour, words = compiled.start(n, moves, seed)
     numbers = cooling.start, cooling.alpha, cooling.num_temperatures
-    refused = 0 if job.scheme == STRICT else compiled.ANY
+    refused = 0 if job.scheme.name == "core strict" else compiled.ANY
     how = numbers, cooling.sweeps * n, moves, refused
     _, seconds = common.timed(anneal, distance, tour, words, *how)
     cost = job.instance.tour_length(tour)

@@ -8,7 +8,6 @@ from typing import Any
 from experiments import common
 from experiments.pspm.layout import Column, Row, fit, rows_of, run_notes, section
 from experiments.pspm.measures import (
-    MOVES,
     Records,
     difference,
     error,
@@ -19,6 +18,7 @@ from experiments.pspm.measures import (
     throughput,
 )
 from experiments.pspm.paper import TABLE_2, TABLE_3, TABLE_4
+from experiments.pspm.runs import OF_THE_PAPER
 from experiments.pspm.studies import core_table, descent_table, exchange_table
 
 INSTANCES = tuple(TABLE_2)
@@ -55,7 +55,7 @@ def report(
 def table_2(records: Records, markdown: bool = False) -> str:
     """Returns Table 2, speed and error of complete searches, and whether PSPM wins."""
     rows = rows_of(records, "quality", TABLE_2)
-    columns = [column for s in MOVES for column in _columns(s, lambda figure, s: figure(s))]
+    columns = [column for s in OF_THE_PAPER for column in _columns(s, lambda figure, s: figure(s))]
     for scheme in ("sspm", "pssm"):
         speedup = quotient(speed("pspm"), speed(scheme))
         columns.append(Column(f"pspm/{scheme}", 1, speedup, attrgetter(f"speedup_over_{scheme}")))
@@ -67,12 +67,12 @@ def table_2(records: Records, markdown: bool = False) -> str:
 def table_3(records: Records, markdown: bool = False) -> str:
     """Returns Table 3, time to a threshold and error after equal time."""
     rows = rows_of(records, "throughput", TABLE_3)
-    late = {scheme: error(scheme, "convergence") for scheme in MOVES}
+    late = {scheme: error(scheme, "convergence") for scheme in OF_THE_PAPER}
     speedup = quotient(throughput("pspm"), throughput("sspm"))
     columns = [
         *(Column(f"TC {s}", 2, throughput(s), attrgetter(f"tc_{s}")) for s in ("sspm", "pspm")),
         Column("speedup", 1, speedup, attrgetter("tc_speedup")),
-        *(Column(f"SEC {s}", 1, late[s], attrgetter(f"sec_{s}")) for s in MOVES),
+        *(Column(f"SEC {s}", 1, late[s], attrgetter(f"sec_{s}")) for s in OF_THE_PAPER),
     ]
     for scheme in ("sspm", "pssm"):
         over = difference(late[scheme], late["pspm"])
@@ -122,7 +122,7 @@ def _columns(scheme: str, ours: Callable[..., Any]) -> list[Column]:
 def _reached(row: Row) -> str:
     """Returns how many runs got below the threshold, and the time given for convergence."""
     parts = []
-    for scheme in MOVES:
+    for scheme in OF_THE_PAPER:
         if found := select(row.records, "throughput", scheme):
             reached = sum(record["reached"] for record in found)
             parts.append(f"{scheme} {reached} of {len(found)}")

@@ -9,9 +9,9 @@ from typing import Any
 
 import jaxopt_search as js
 from experiments import common, flag_types, one_core, queens
-from experiments.queens.annealing import COMPILED
+from experiments.queens.compiled import COMPILED
 from experiments.queens.plots import draw
-from experiments.queens.runs import Measurement, device_of, execute
+from experiments.queens.runs import Measurement, execute
 from experiments.queens.tables import FIGURES, TABLES
 from jaxopt_search.problems.queens import attacks as evaluation
 from jaxopt_search.problems.queens.attacks import host
@@ -76,16 +76,9 @@ def _to_the_end(args: argparse.Namespace) -> list[Measurement]:
 
 
 def _runnable(jobs: list[Measurement]) -> list[Measurement]:
-    """Returns the jobs, without compiled loops where there is no compiler.
-
-    Raises:
-      ValueError: if a job runs on the CPU, and JAX has none.
-    """
-    if not one_core.has_numba():
-        jobs = [job for job in jobs if job.settings["scheme"] not in COMPILED]
-    for job in jobs:
-        device_of(job)
-    return jobs
+    """Returns the jobs, without compiled loops where there is no compiler."""
+    has_compiler = one_core.has_numba()
+    return [job for job in jobs if has_compiler or job.settings["scheme"] not in COMPILED]
 
 
 def _evaluation(scheme: str, **settings: Any) -> dict[str, Any]:

@@ -17,12 +17,10 @@ from jax.tree_util import Partial
 import jaxopt_search as js
 from experiments import one_core
 from experiments.queens import compiled
-from experiments.queens.compiled import Cooling
+from experiments.queens.compiled import COMPILED, Cooling
 from jaxopt_search.backends import counts
 from jaxopt_search.problems.queens import attacks as evaluation
 
-COMPILED = {"numba": "pairs", "numba_histogram": "diagonals", "numba_nothing": "nothing"}
-"""Schemes of one core and what they are in `compiled.py`."""
 _LOOK_EVERY = 1000
 
 
@@ -87,11 +85,11 @@ def _nothing(queens: jax.Array) -> counts.Count:
 class CompiledAnnealing:
     """One search like one of `Annealing`, in a compiled loop."""
 
-    def __init__(self, n: int, scheme: str, cooling: compiled.Cooling, seed: int):
+    def __init__(self, n: int, scheme: str, cooling: Cooling, seed: int):
         self.queens = np.random.default_rng(seed).permutation(n).astype(np.int32)
         self.cooling, self.steps, self._random = cooling, 0, 1 + seed
-        self._anneal = one_core.compiled(compiled.build_annealer, COMPILED[scheme])
-        count = one_core.compiled(compiled.build_counter, COMPILED[scheme])
+        self._anneal = one_core.compiled(compiled.build_annealer, scheme)
+        count = one_core.compiled(compiled.build_counter, scheme)
         self._attacks = int(count(self.queens))
         self.advance(0)
 

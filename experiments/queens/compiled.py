@@ -15,45 +15,44 @@ _STUCK = 50
 """Times the number of queens: exchanges tried for one queen before all are placed again."""
 
 
-EVALUATIONS = ("pairs", "diagonals", "nothing")
+def _pairs(queens):
+    attacks = 0
+    for i in range(len(queens) - 1):
+        # Of 32 bits throughout, so that the compiler makes vector instructions of it.
+        own, behind, found = queens[i], queens[i + 1 :], np.int32(0)
+        for k in range(len(behind)):
+            if abs(np.int32(behind[k] - own)) == np.int32(k + 1):
+                found += np.int32(1)
+        attacks += found
+    return attacks
+
+
+def _diagonals(queens):
+    n, attacks = len(queens), 0
+    rising, falling = np.zeros(2 * n, np.int32), np.zeros(2 * n, np.int32)
+    for i in range(n):
+        up, down = queens[i] + i, queens[i] - i + n
+        attacks += rising[up] + falling[down]
+        rising[up] += 1
+        falling[down] += 1
+    return attacks
+
+
+def _nothing(queens):
+    return 1 + queens[0]
+
+
+COMPILED = {"numba": _pairs, "numba_histogram": _diagonals, "numba_nothing": _nothing}
 """How a compiled loop evaluates: by the paper's double loop, in O(n), or not at all."""
 
 
-def build_counter(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
+def build_counter(compile_fn: Callable[[Any], Any], scheme: str) -> Any:
     """Returns a function from [n] int32 to the number of attacking pairs.
 
     Args:
-      evaluation: one of `EVALUATIONS`. "nothing" returns what is no count.
+      scheme: one of `COMPILED`. "numba_nothing" returns what is no count.
     """
-
-    @compile_fn
-    def pairs(queens):
-        attacks = 0
-        for i in range(len(queens) - 1):
-            # Of 32 bits throughout, so that the compiler makes vector instructions of it.
-            own, behind, found = queens[i], queens[i + 1 :], np.int32(0)
-            for k in range(len(behind)):
-                if abs(np.int32(behind[k] - own)) == np.int32(k + 1):
-                    found += np.int32(1)
-            attacks += found
-        return attacks
-
-    @compile_fn
-    def diagonals(queens):
-        n, attacks = len(queens), 0
-        rising, falling = np.zeros(2 * n, np.int32), np.zeros(2 * n, np.int32)
-        for i in range(n):
-            up, down = queens[i] + i, queens[i] - i + n
-            attacks += rising[up] + falling[down]
-            rising[up] += 1
-            falling[down] += 1
-        return attacks
-
-    @compile_fn
-    def nothing(queens):
-        return 1 + queens[0]
-
-    return {"pairs": pairs, "diagonals": diagonals, "nothing": nothing}[evaluation]
+    return compile_fn(COMPILED[scheme])
 
 
 class Cooling(NamedTuple):
@@ -64,7 +63,7 @@ class Cooling(NamedTuple):
     steps_per_temperature: int = 1
 
 
-def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
+def build_annealer(compile_fn: Callable[[Any], Any], scheme: str) -> Any:
     """Returns `anneal(queens, attacks, target, cooling, first, last, state)`: annealing by swaps.
 
     One move a step, evaluated in full; equal cost passes.
@@ -80,7 +79,7 @@ def build_annealer(compile_fn: Callable[[Any], Any], evaluation: str) -> Any:
     Returns of `anneal`:
       Attacks in the end, the step after the last one made, and the new state.
     """
-    count, draw = build_counter(compile_fn, evaluation), compile_fn(_draw)
+    count, draw = build_counter(compile_fn, scheme), compile_fn(_draw)
 
     @compile_fn
     def anneal(queens, attacks, target, cooling, first, last, state):

@@ -1,5 +1,6 @@
 """Which records belong together, and the figures that tables and plots share."""
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
@@ -63,25 +64,17 @@ def by_threads(records: Records) -> Iterator[tuple[str, int, dict[int, float]]]:
     """Yields schemes on threads, sizes, and seconds by the number of threads."""
     counts = thread_counts(records)
     for name in host.HOST:
-        own = [r for r in of_kind(records, "evaluate", scheme=name) if _num_threads(r)]
-        for n in sizes_in(own):
-            yield name, n, {count: seconds_at(_with_threads(own, count), n) for count in counts}
+        groups = {k: of_kind(records, "evaluate", scheme=name, num_threads=k) for k in counts}
+        for n in sizes_in(itertools.chain(*groups.values())):
+            yield name, n, {count: seconds_at(own, n) for count, own in groups.items()}
 
 
 def thread_counts(records: Records) -> list[int]:
-    return sorted({_num_threads(r) for r in of_kind(records, "evaluate")} - {0})
+    return sorted({count for r in records if (count := r["settings"].get("num_threads"))})
 
 
 def best_count(times: dict[int, float]) -> int:
     return min(times, key=lambda count: math.inf if math.isnan(times[count]) else times[count])
-
-
-def _num_threads(record: dict[str, Any]) -> int:
-    return record["settings"].get("num_threads") or 0
-
-
-def _with_threads(records: Records, count: int) -> Records:
-    return [r for r in records if _num_threads(r) == count]
 
 
 def speedup(groups: dict[str, Records], name: str, n: int) -> float:

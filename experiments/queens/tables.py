@@ -10,10 +10,6 @@ from experiments.queens import records as kept
 from jaxopt_search.problems.queens.attacks import host
 
 
-def _shown(value: float, form: str = ".3g") -> str:
-    return "-" if math.isnan(value) else f"{value:{form}}"
-
-
 def _runs_on(records: kept.Records) -> str:
     """Returns where records of one scheme were made, as a cell."""
     return ", ".join(sorted(set(map(_place, records))))
@@ -36,7 +32,7 @@ def _by_scheme(
     """Returns a line for each scheme: where it ran, and a number for each size."""
     sizes = kept.sizes_in(record for own in records.values() for record in own)
     rows = [
-        [name, _runs_on(own), *(_shown(cell(name, n), form) for n in sizes)]
+        [name, _runs_on(own), *(common.shown(cell(name, n), form) for n in sizes)]
         for name, own in records.items()
     ]
     return common.table(("scheme", "runs on", *map(str, sizes)), rows, markdown=markdown)
@@ -53,8 +49,8 @@ def figure_2(records: kept.Records, *, markdown: bool = False) -> str:
     counts, rows = kept.thread_counts(records), []
     for name, n, times in kept.by_threads(records):
         base = kept.time_of(kept.schemes(records), "numba", n)
-        ups = [_shown(base / times[count]) for count in counts]
-        rows.append([str(n), name, _shown(1e3 * base), *ups])
+        ups = [common.shown(base / times[count]) for count in counts]
+        rows.append([str(n), name, common.shown(1e3 * base), *ups])
     header = ("n", "scheme", "numba: ms", *(f"x {count}" for count in counts))
     return common.table(header, rows, markdown=markdown)
 
@@ -65,7 +61,7 @@ def figure_3(records: kept.Records, *, markdown: bool = False) -> str:
     for name, n, times in kept.by_threads(records):
         best, base = kept.best_count(times), kept.time_of(kept.schemes(records), "numba", n)
         own = 1e3 * times[best], times[1] / times[best], base / times[best]
-        rows.append([str(n), name, str(best), *map(_shown, own)])
+        rows.append([str(n), name, str(best), *map(common.shown, own)])
     header = ("n", "scheme", "best number", "ms", "x one thread", "x numba")
     return common.table(header, rows, markdown=markdown)
 
@@ -90,7 +86,7 @@ def figure_6(records: kept.Records, *, markdown: bool = False) -> str:
         own, other = kept.seconds_at(random, n), kept.seconds_at(valid, n)
         pairs = n * (n - 1) / 2 / own
         change = 100 * (own / other - 1)
-        rows.append([str(n), *map(_shown, (1e3 * own, 1e3 * other, change, pairs))])
+        rows.append([str(n), *map(common.shown, (1e3 * own, 1e3 * other, change, pairs))])
     header = ("n", "random: ms", "valid: ms", "difference %", "pairs/s")
     return common.table(header, rows, markdown=markdown)
 
@@ -103,7 +99,7 @@ def figure_7(records: kept.Records, *, markdown: bool = False) -> str:
     for name, group in own.items():
         times = (1e6 * kept.time_of(own, name, n) for n in sizes)
         ups = (kept.speedup(own, name, n) for n in sizes)
-        rows.append([name, _runs_on(group), *map(_shown, (*times, *ups))])
+        rows.append([name, _runs_on(group), *map(common.shown, (*times, *ups))])
     header = ("scheme", "runs on", *(f"{n}: us" for n in sizes), *(f"x at {n}" for n in sizes))
     return common.table(header, rows, markdown=markdown)
 
@@ -126,28 +122,24 @@ def table_annealed(records: kept.Records, *, markdown: bool = False) -> str:
         step = median(1e6 * record["seconds"] / record["steps"] for record in own)
         row = [str(own[0]["n"]), settings["scheme"], _runs_on(own), cooling]
         row += [str(settings["searches"]), f"{len(found)}/{wanted}"]
-        row += map(_shown, (seconds[0], median(seconds), seconds[-1]))
-        rows.append([*row, _shown(median(steps), ",.0f"), _shown(step)])
+        row += map(common.shown, (seconds[0], median(seconds), seconds[-1]))
+        rows.append([*row, common.shown(median(steps), ",.0f"), common.shown(step)])
     header = "n | scheme | runs on | temperature | side by side | found | shortest: s | median"
     return common.table(f"{header} | longest | steps | us/step", rows, markdown=markdown)
 
 
 def table_thresholds(records: kept.Records, *, markdown: bool = False) -> str:
     """Returns milliseconds of `subtasks` by threshold, and of `coarse`."""
-    cut = [
-        r
-        for r in kept.of_kind(records, "evaluate", scheme="subtasks")
-        if r["settings"].get("threshold")
-    ]
-    thresholds = sorted({r["settings"]["threshold"] for r in cut})
+    cut = kept.of_kind(records, "evaluate", scheme="subtasks")
+    thresholds = sorted({limit for r in cut if (limit := r["settings"].get("threshold"))})
     rows = []
-    for n in kept.sizes_in(cut):
+    for n in kept.sizes_in(r for r in cut if r["settings"].get("threshold")):
         times = [
             kept.seconds_at(kept.of_kind(cut, "evaluate", threshold=threshold), n)
             for threshold in thresholds
         ]
         coarse = kept.seconds_at(kept.plain(records, "coarse"), n)
-        rows.append([str(n), *(_shown(1e3 * seconds) for seconds in (coarse, *times))])
+        rows.append([str(n), *(common.shown(1e3 * seconds) for seconds in (coarse, *times))])
     header = ("n", "coarse: ms", *(f"{threshold}" for threshold in thresholds))
     return common.table(header, rows, markdown=markdown)
 

@@ -106,11 +106,8 @@ def _length(points: np.ndarray, tour: Sequence[int]) -> float:
 
 def _measured(points: np.ndarray, elapsed: float, lengths: list[float]) -> dict[str, Any]:
     found = {"seconds": elapsed, "mean_length": float(np.mean(lengths)), "date": common.now()}
-    return found if _is_published(points) else found | {"lengths": lengths}
-
-
-def _is_published(points: np.ndarray) -> bool:
-    return points.max() <= 1
+    is_published = points.max() <= 1
+    return found if is_published else found | {"lengths": lengths}
 
 
 def report(records: list[dict[str, Any]], args: argparse.Namespace) -> str:

@@ -241,8 +241,7 @@ def test_plain_jax_of_each_lane(monkeypatch):
 @pytest.mark.parametrize("name", ["flow shop", "Golomb ruler"])
 def test_costs_in_plain_jax_run_in_kernels(name, monkeypatch):
     """Of problems of one's own: a thread prices a move."""
-    make, moves = next(parts for long, parts in own.PROBLEMS.items() if long.startswith(name))
-    problem = make(np.random.default_rng(0))
+    problem, moves = next(parts for long, parts in own.problems().items() if long.startswith(name))
     search = js.simulated_annealing(moves, 20.0, moves_per_search=20)
 
     def run(way):

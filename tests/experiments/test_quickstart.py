@@ -12,7 +12,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     tiny = js.datasets.grid_tsp(4, 4, spacing=100, seed=0)
     monkeypatch.setattr(quickstart, "instances", lambda: [tiny])
     monkeypatch.setattr(js, "enable_compilation_cache", lambda: None)
-    assert quickstart.main(["--seconds", "1", "--out", str(tmp_path), "--devices", "1"]) == 0
+    assert quickstart.main(["--seconds", "1", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert shown.count("plot written") == 2
     *_, row, _, _ = shown.splitlines()

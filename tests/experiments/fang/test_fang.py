@@ -53,13 +53,13 @@ def tiny(monkeypatch):
 
 
 def test_the_command_measures_and_reports(tiny, tmp_path, capsys):
-    """A record of as many executions as asked for; once made, it is only read."""
+    """A record of three executions or more; once made, it is only read."""
     out = str(tmp_path / "fang.jsonl")
-    command = ["--ways", "native", "--executions", "4", "--out", out]
+    command = ["--ways", "native", "--seconds", "0.01", "--out", out]
     assert script.main(command) == 0
     printed = capsys.readouterr().out
     (made,) = common.read(out)
-    assert len(made["seconds"]) == 4 and min(made["seconds"]) > 0
+    assert 3 <= len(made["seconds"]) <= 100 and min(made["seconds"]) > 0
     assert made["settings"]["way"] == "native" and made["compile_seconds"] > 0
     assert script.main(command) == 0 and len(common.read(out)) == 1
     capsys.readouterr()

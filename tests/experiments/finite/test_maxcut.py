@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from experiments import common
-from experiments.finite import compiled_coloring, compiled_maxcut, maxcut, timed_runs
+from experiments.finite import compiled_coloring, compiled_maxcut, gset, maxcut, timed_runs
 from jaxopt_search.datasets import random_graph, toroidal_grid
 
 
@@ -46,8 +46,7 @@ def test_a_best_allowed_flip_is_made_each_step():
 def small(monkeypatch):
     """A small graph of known optimum."""
     graph = toroidal_grid(4, 4, seed=1, weights=(1,))
-    monkeypatch.setattr(maxcut, "GRAPHS", {"G1": lambda: graph})
-    monkeypatch.setitem(maxcut.BEST, "G1", 32)  # bipartite: all edges are cut
+    monkeypatch.setitem(gset.GRAPHS, "G1", (32, lambda: graph))  # bipartite: all edges are cut
     monkeypatch.setattr(maxcut, "tenure", lambda n: (2, 4))
 
 

@@ -15,8 +15,8 @@ from experiments.multistart import models, runs, tables
 def test_a_core_is_measured_as_it_says(algorithm, in_python):
     """Steps, moves and gaps of a small run of each search, as plain Python."""
     instance = js.datasets.planted_qap(3, 3, seed=0)
-    way = qap_multistart.Way(tables.CORE, "numba", tuple(jax.devices("cpu")[:1]))
-    found = runs.measure(instance, algorithm, way, 4, 50, 0)
+    way = runs.Way(tables.CORE, "numba", tuple(jax.devices("cpu")[:1]))
+    found = runs.measure(runs.Task(instance, algorithm, way, 4, 50), 0)
     assert found["settings"]["implementation"] == "numba" and found["env"]["cpu"]
     assert 0 <= found["best_gap"] <= found["mean_gap"] < 2
     steps = 4 * found["steps"]

@@ -16,7 +16,7 @@ def plan(table=2, **changes):
     settings = {
         "table": table,
         "instances": INSTANCES,
-        "schemes": list(SCHEMES.values()),
+        "schemes": [SCHEMES[name] for name in pspm.OF_THE_PAPER],
         "cooling": TINY,
         "num_runs": 2,
         "batch": None,

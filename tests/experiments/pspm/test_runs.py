@@ -103,11 +103,11 @@ def test_runs_of_a_batch_do_not_affect_one_another():
     assert (search.best_cost(others(better, advance_all)) == 1200).all()
 
 
-@pytest.mark.parametrize("scheme", pspm_runs.CORE_SCHEMES[:1])
-def test_a_core_makes_complete_runs(scheme, monkeypatch):
+def test_a_core_makes_complete_runs(monkeypatch):
     """As plain Python: a record for each seed, with the same fields as on a device."""
     anneal = compiled_tsp.build(lambda fn: fn)
     monkeypatch.setattr(pspm_runs, "_compiled", lambda: (anneal, 0.0))
+    scheme = SCHEMES["core sspm"]
     on_core, on_device = (pspm_runs.make(job(scheme=s)) for s in (scheme, SCHEMES["sspm"]))
     assert [record["seed"] for record in on_core] == [0, 1]
     for record in on_core:
