@@ -1,6 +1,6 @@
 """Solvers of QUBOs, for `__main__`: how each is called.
 
-Maximum cuts of the G-set's graphs (`experiments.finite.maxcut`) are QUBOs, too: an edge counts once
+Maximum cuts of the G-set's graphs (`experiments.finite.gset`) are QUBOs, too: an edge counts once
 its ends differ. dwave-samplers has an annealer and a tabu search; neither is needed to import this.
 """
 
@@ -14,8 +14,7 @@ import numpy as np
 from scipy import sparse
 
 import jaxopt_search as js
-from experiments.finite import maxcut
-from experiments.finite.paper import BEST
+from experiments.finite import gset
 from experiments.peers.solver import Ours, Points, Solver
 
 _THREADS = 2
@@ -58,16 +57,15 @@ def _dense(name: str) -> Instance:
 
 
 def _cut(name: str) -> Instance:
-    graphs = maxcut.GRAPHS | maxcut.LARGE
-    if name not in graphs:
-        raise ValueError(f"unknown instance {name!r}, expected some of {[*graphs, *_DENSE]}")
-    graph = graphs[name]()
+    if name not in gset.GRAPHS:
+        raise ValueError(f"unknown instance {name!r}, expected some of {[*gset.GRAPHS, *_DENSE]}")
+    graph = gset.graph(name)
     ends, weights = graph.edges, np.repeat(graph.weights, 2)
     alone = np.bincount(ends.ravel(), weights, graph.n).astype(np.int64)
     numbers = np.concatenate([2 * graph.weights, -alone])
     places = np.vstack([ends, np.repeat(np.arange(graph.n)[:, None], 2, axis=1)])
     matrix = sparse.coo_array((numbers, (places[:, 0], places[:, 1])), (graph.n, graph.n))
-    return Instance(name, graph.n, matrix, -BEST[name])
+    return Instance(name, graph.n, matrix, -gset.best(name))
 
 
 def cost(instance: Instance, solution: Sequence[int]) -> int:
