@@ -9,6 +9,8 @@ that of G60 is 14188 elsewhere. Breakout local search has 10294, 14176, 26997, 9
 
 from typing import Any
 
+import numpy as np
+
 from jaxopt_search.datasets import GraphInstance, planar_union, random_graph, toroidal_grid
 
 GRAPHS: dict[str, tuple[Any, ...]] = {
@@ -66,3 +68,9 @@ def graph(name: str) -> GraphInstance:
 def best(name: str) -> int:
     """Returns the weight of the best published cut."""
     return GRAPHS[name][0]
+
+
+def cut(one: GraphInstance, sides: np.ndarray) -> int:
+    """Returns the weight of the edges between the two sides, [n] each 0 or 1."""
+    low, high = one.edges.T
+    return int(one.weights[sides[low] != sides[high]].sum())

@@ -1,8 +1,8 @@
-"""Maximum cuts of the G-set's graphs by one-flip tabu search, compared with the same on one core.
+"""Maximum cuts of the G-set's graphs by three searches.
 
     python -m experiments.finite.maxcut
     python -m experiments.finite.maxcut --graphs all --seeds 10 --seconds 10 --out maxcut.jsonl
-    python -m experiments.finite.maxcut --graphs G1,G43 --ways ours,numba --seeds 10 --seconds 10
+    python -m experiments.finite.maxcut --graphs G1,G43 --ways anneal,bifurcation --seconds 10
     python -m experiments.finite.maxcut --report maxcut.jsonl --markdown
 
 The graphs are the G-set's (Helmberg and Rendl, 2000), made from their seeds by
@@ -11,17 +11,16 @@ are random graphs of 800 vertices with 6 % of all edges, G6 to G10 the same with
 -1, G11 to G13 grids on a torus with such weights, and G43 a random graph of 1000 vertices with 2 %
 of all edges: these are `all`. `--graphs large` are `gset.LARGE`, of 800 to 20,000 vertices.
 
-All run with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed sides is
-forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many searches
-side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
+`--ways ours` runs with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed
+sides is forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many
+searches side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
 continues from the best of the one before where that is better than its own. Each run ends with a
 cut as heavy as the best published one (`gset`), or after `--seconds`.
 
 `--ways anneal` is `js.anneal` by flips, and `--ways bifurcation` `js.simulated_bifurcation`, both
 with as many searches as the tabu search and without another setting.
 
-`--ways numba` is the one-flip tabu search on one core of `compiled_maxcut`, one search for the same
-time, with the tenures of breakout local search, which served it best.
+Other solvers are compared with `js.solve_qubo` by `experiments.peers --problem qubo`.
 """
 
 import math
@@ -31,12 +30,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import jaxopt_search as js
-from experiments import common, one_core
-from experiments.finite import compiled_coloring, compiled_maxcut, gset, timed_runs
-from experiments.finite.timed_runs import CORE, Prepared
+from experiments import common
+from experiments.finite import gset, timed_runs
+from experiments.finite.timed_runs import Prepared
 from jaxopt_search.types import Search
 
-WAYS = (*timed_runs.WAYS, "anneal", "bifurcation")
+WAYS = (timed_runs.OURS, "anneal", "bifurcation")
 NEVER = 2**30
 """Steps, as an age at which a move is preferred."""
 
@@ -61,24 +60,16 @@ def prepared(name: str, seed: int) -> Prepared:
     graph, best = gset.graph(name), gset.best(name)
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
-        if way == CORE:
-            advance = one_core.compiled(compiled_maxcut.build)
-            around, bounds = compiled_coloring.neighbors(graph), compiled_maxcut.tenure(graph.n)
-            one = compiled_maxcut.start(graph, seed)
-            step = lambda steps: advance(*around, one, steps, best, *bounds)  # noqa: E731
-            fields = timed_runs.on_a_core(step, lambda: -int(one.numbers[2]), seconds, -best)
-            sides = one.best
+        problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
+        part, how = search(graph.n), {"devices": devices}
+        if way == "anneal":
+            part = js.Flip()
+        elif way == "bifurcation":
+            part = js.simulated_bifurcation()
         else:
-            problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
-            part, how = search(graph.n), {"devices": devices}
-            if way == "anneal":
-                part = js.Flip()
-            elif way == "bifurcation":
-                part = js.simulated_bifurcation()
-            else:
-                how["exchange"] = js.ring(every=EXCHANGE_EVERY)
-            sides, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
-        found = compiled_maxcut.cut(graph, sides)
+            how["exchange"] = js.ring(every=EXCHANGE_EVERY)
+        sides, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
+        found = gset.cut(graph, sides)
         return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
 
     return Prepared(name, graph.n, 2, {}, make)

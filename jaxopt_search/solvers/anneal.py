@@ -111,7 +111,12 @@ class Recipe(NamedTuple):
 
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
 _ON_CPU = Recipe(
-    hottest=0.5, coldest=0.1, num_searches=4, moves_per_search=8, choose="first", resample_every=None
+    hottest=0.5,
+    coldest=0.1,
+    num_searches=4,
+    moves_per_search=8,
+    choose="first",
+    resample_every=None,
 )
 _ON_GPU = Recipe(hottest=0.3, coldest=0.1, num_searches=1024, moves_per_search=32)
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100

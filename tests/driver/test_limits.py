@@ -284,7 +284,9 @@ def test_chunks_without_limits(now):
     assert timer.next_steps(0, 100, 0.1, 1) == 500
 
 
-@pytest.mark.parametrize(("fixed", "each"), [(0.04, 0.0005), (0.04, 1e-6), (0.0, 0.002), (0.0, 0.05)])
+@pytest.mark.parametrize(
+    ("fixed", "each"), [(0.04, 0.0005), (0.04, 1e-6), (0.0, 0.002), (0.0, 0.05)]
+)
 def test_chunks_are_worth_their_own_time(now, fixed, each):
     """A third of the time and more goes to steps, if chunks take time of their own, or not."""
     timer, step, made, took = Timer(None, 1.0), 0, 0, 0.0

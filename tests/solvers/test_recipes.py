@@ -31,11 +31,11 @@ class Machine:
       longest: seconds of the longest step, with an exchange.
     """
 
-    def __init__(self, recipe, max_seconds, costs, slower, start):
+    def __init__(self, recipe, max_seconds, costs, slower, start, fixed):
         self.now, self.timer = 0.0, Timer(None, max_seconds)
         self.options, self.what = RunOptions(timer=self.timer), "a machine"
         self.pacer = pacer_of(recipe, 100, self.timer)
-        self.costs, self.slower = costs, slower
+        self.costs, self.slower, self.fixed = costs, slower, fixed
         self.step, self.since, self.longest, self.chunks = 0, 0, 0.0, []
         self.timer.before, self.observers = start, ()
 
@@ -50,7 +50,8 @@ class Machine:
             num_exchanges += 1
         slower = self.slower(len(self.chunks))
         step, exchange = (slower * each for each in self.costs(self.pacer.pace.done))
-        took, self.step = num_steps * step + num_exchanges * exchange, self.step + num_steps
+        took = self.fixed + num_steps * step + num_exchanges * exchange
+        self.step += num_steps
         self.now += took
         if num_steps:
             self.chunks.append([self.timer.seconds, took, num_exchanges * exchange])
@@ -76,9 +77,9 @@ class Machine:
 def simulate(monkeypatch):
     """Returns what runs a recipe on a `Machine`, and returns that."""
 
-    def run(recipe, max_seconds, costs, slower=lambda chunk: 1, start=0.0):
+    def run(recipe, max_seconds, costs, slower=lambda chunk: 1, start=0.0, fixed=0.0):
         costs = costs if callable(costs) else lambda done, both=costs: both
-        machine = Machine(recipe, max_seconds, costs, slower, start)
+        machine = Machine(recipe, max_seconds, costs, slower, start, fixed)
         monkeypatch.setattr(time, "perf_counter", lambda: machine.now)
         machine.timer._called = 0.0
         drive(machine)
@@ -113,6 +114,12 @@ def test_no_run_takes_much_longer_than_its_limit(simulate, recipe, slowness, che
         machine = simulate(recipe, max_seconds, costs, SLOWNESS[slowness])
         most = max(0.5, 0.05 * max_seconds) + machine.longest
         assert 0 <= machine.now - max_seconds < most, (max_seconds, step, exchange)
+
+
+def test_a_cooling_keeps_to_the_clock_where_chunks_take_time_of_their_own(simulate):
+    """Its first chunks, of few steps, are much slower for each than the later ones."""
+    for end, _, _, pace in simulate(RESAMPLED, 3, (1e-6, 0.0), fixed=0.08).chunks[1:]:
+        assert pace.done == pytest.approx(end / (0.98 * 3), abs=0.05) or end > 2.9
 
 
 @pytest.mark.parametrize("recombining", [0.5, 0.9])
