@@ -137,6 +137,12 @@ class Tabu(Annealer):
 
     name, unit, first = "dwave tabu", "seconds", 0.05
 
+    def prepare(self, instance: Instance) -> Any:
+        """Likewise; it takes minutes to begin with more than 10,000 variables."""
+        if instance.n > 10_000:
+            raise ValueError(f"it has {instance.n} variables, expected at most 10000")
+        return super().prepare(instance)
+
     def _of(self, samplers: Any) -> Any:
         return samplers.TabuSampler()
 

@@ -2,9 +2,9 @@
 
 `anneal` runs it on a problem of one's own, by a limit alone: temperatures follow from its moves.
 
-Either the searches are resampled as they cool (Hukushima, Iba, "Population annealing and its
-application to a spin glass", 2003), or each cools by itself and they then continue from children of
-one another's best.
+Searches cool by themselves, or are resampled meanwhile (Hukushima, Iba, "Population annealing and
+its application to a spin glass", 2003), or continue from children of one another's best once they
+have cooled.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ class Recipe(NamedTuple):
         followed the clock would shrink as steps get slower, until resampling took all the time.
       num_candidates: of the TSP, as in `two_opt`.
       cooled: the share of the run after which the lowest temperature is reached. If it is less than
-        1, each search cools by itself and they recombine afterwards; else they are resampled.
+        1, each search cools by itself and they recombine afterwards; else they may be resampled.
       starts: at random or, on the TSP, at constructed tours (`problems.tsp.construction`), and of
         several instances along curves (`problems.tsp.curves`).
       recombining: the share of the time after the cooling that recombinations take, in a run by the
@@ -145,7 +145,8 @@ def anneal(
 
     How much moves cost is measured close to local optima, of a few random solutions that moves are
     tried on. Searches cool from what most of these cost more to less than what the cheapest do, in
-    pace with the clock or the steps, and are resampled as they cool (`resample`).
+    pace with the clock or the steps. On GPUs a step tests the best of 32 random moves, and searches
+    are resampled as they cool (`resample`); on CPUs it tests eight moves one after the other.
 
     Args:
       problem: what is minimized.
