@@ -447,8 +447,8 @@ class Clock(Pacer):
 
     The first chunk makes no step, and the ones after it tell how long the first round is. Once
     searches have cooled, what chunks take longer than their steps did before is taken for
-    recombinations. Searches that are resampled and freeze before are reheated half the way, as
-    often as that happens, and cool to where they froze.
+    recombinations. Searches that do not recombine and freeze before are reheated half the way,
+    as often as that happens, and cool to where they froze.
     """
 
     def __init__(self, recipe: Recipe, n: int, max_seconds: float):
@@ -626,7 +626,8 @@ def plan_annealing(
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
-    is_fast = runs_kernels(options.devices[0]) or search.is_portable(problem)
+    is_fast = runs_kernels(options.devices[0])
+    is_fast |= search.is_portable(problem) and not recipe.recombines  # natively, in few searches
     steering = Steering(recipe, ingredients, pacer, options.callback)
     return Run(
         dataclasses.replace(options, callback=steering),

@@ -16,7 +16,8 @@ from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 # annealing. Its steps take as long as if all variables had as many as the one with the most.
 _MOST_COUPLINGS, _MOST_COUPLINGS_OF_ONE = 20, 64
 _ON_GPU = 1056  # searches
-_MOST_ON_CPU, _VARIABLES_OF_ALL = 4, 3000  # searches, and what they have in sum if they are several
+# On CPUs, as many searches on each as have 3000 variables in all, but from 1 to 4.
+_VARIABLES_OF_ALL, _MOST_ON_CPU = 3000, 4
 
 
 def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
