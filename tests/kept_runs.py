@@ -53,7 +53,7 @@ def main(kind, *folders):
         print("written", flush=True)
 
     checkpoints.write, checkpoints.SHARE = told, np.inf
-    options.steps_for = lambda *_: STEPS
+    options.steps_for, options._MAX_GROWTH = lambda *_: STEPS, 1
     for folder in map(pathlib.Path, folders):
         path = folder / f"{kind}.npz"
         found = KINDS[kind](checkpoint=path, checkpoint_every=0, resume=True)

@@ -430,8 +430,10 @@ def after(where: jax.Array, done: Any) -> jax.Array:
       done: a pytree of arrays or buffers, each with an element.
 
     Example:
-      >>> bool(after(jnp.bool_(True), jnp.array([5, 6])))
-      True
+      >>> numbers = jnp.array([5, 6])
+      >>> where = after(jnp.bool_(True), load(numbers, jnp.int32(0)))
+      >>> store(numbers, jnp.int32(0), jnp.int32(7), where).tolist()
+      [7, 6]
     """
     return target().after(where, done)
 

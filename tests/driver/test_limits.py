@@ -89,6 +89,7 @@ def test_a_run_of_steps_is_the_same_however_it_is_cut(monkeypatch):
     xy = np.random.default_rng(1).random((9, 2))
     whole = js.solve_tsp(xy, 3, max_steps=200, num_searches=4, devices=1)
     monkeypatch.setattr(driver_options, "_CHUNK_SECONDS", 1e-9)
+    monkeypatch.setattr(driver_options, "_MAX_GROWTH", 1)
     pieces = js.solve_tsp(xy, 3, max_steps=200, num_searches=4, devices=1)
     assert len(pieces.history) > len(whole.history)
     np.testing.assert_array_equal(pieces.solutions, whole.solutions)
