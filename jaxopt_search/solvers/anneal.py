@@ -626,8 +626,8 @@ def plan_annealing(
     n = int(problem.n) if recipe.recombines else 0
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
-    is_fast = runs_kernels(options.devices[0])
-    is_fast |= search.is_portable(problem) and not recipe.recombines  # natively, in few searches
+    is_native = search.is_portable(problem) and not recipe.recombines  # and of few searches
+    is_fast = is_native or runs_kernels(options.devices[0])
     steering = Steering(recipe, ingredients, pacer, options.callback)
     return Run(
         dataclasses.replace(options, callback=steering),

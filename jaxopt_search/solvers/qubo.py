@@ -32,7 +32,8 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
         maximize, negate it.
       key: an integer seed or a `jax.random.key`.
       options: the other arguments of `anneal`, such as `max_seconds`, 10 without a limit, and
-        `target`; by default the run ends at a best known cost that is proven.
+        `target`; by default the run ends at a best known cost that is proven. The default of
+        `num_searches` on each CPU device is 4, of more than 750 variables less, and 1 from 1501 on.
 
     Returns:
       A `Result`; `x` is [n] int32.
