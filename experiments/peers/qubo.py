@@ -93,17 +93,14 @@ class Annealer(Solver):
     """
 
     name, unit, first = "dwave annealing", "runs", 1.0
-    runs_on = f"{_THREADS} threads"
+    runs_on, sampler = f"{_THREADS} threads", "SimulatedAnnealingSampler"
 
     def __init__(self):
         import dimod
         from dwave import samplers
 
-        self._dimod, self._sampler = dimod, self._of(samplers)
+        self._dimod, self._sampler = dimod, getattr(samplers, self.sampler)()
         self.version = metadata.version("dwave-samplers")
-
-    def _of(self, samplers: Any) -> Any:
-        return samplers.SimulatedAnnealingSampler()
 
     def _options(self, limit: float, target: int) -> dict[str, Any]:
         return {"num_sweeps": int(_SWEEPS * limit)}
@@ -135,16 +132,13 @@ class Annealer(Solver):
 class Tabu(Annealer):
     """The tabu search of dwave-samplers, one in each of two threads."""
 
-    name, unit, first = "dwave tabu", "seconds", 0.05
+    name, unit, first, sampler = "dwave tabu", "seconds", 0.05, "TabuSampler"
 
     def prepare(self, instance: Instance) -> Any:
         """Likewise; it takes minutes to begin with more than 10,000 variables."""
         if instance.n > 10_000:
             raise ValueError(f"it has {instance.n} variables, expected at most 10000")
         return super().prepare(instance)
-
-    def _of(self, samplers: Any) -> Any:
-        return samplers.TabuSampler()
 
     def _options(self, limit: float, target: int) -> dict[str, Any]:
         return {"timeout": int(1000 * limit), "energy_threshold": target}

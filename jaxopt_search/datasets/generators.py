@@ -324,8 +324,8 @@ def random_graph(n: int, density: float, seed: int, weights: Sequence[int] = (1,
     `toroidal_grid` and `planar_union` make the others.
 
     The random numbers are from GB_FLIP and the graph is from GB_RAND (Knuth, "The Stanford
-    GraphBase", 1993), on which rudy (Rinaldi, 1995) is built. Tests check
-    digests of some of each kind.
+    GraphBase", 1993), on which rudy (Rinaldi, 1995) is built. Tests check digests of some of each
+    kind.
 
     Args:
       n: number of vertices, at least 1.

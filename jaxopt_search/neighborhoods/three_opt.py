@@ -9,7 +9,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.random import below
@@ -131,7 +130,7 @@ class DoubleBridge(PathExchanges):
         object.__setattr__(self, "max_path", check_count("max_path", self.max_path))
 
     def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> PathExchange:
-        half = lax.div(problem.n - 1, jnp.int32(2))
+        half = jnp.int32(problem.n - 1) >> 1
         longest = jnp.minimum(half, self.max_path)
         size, next_size = (below(word, longest) + 1 for word in words[1:])
         return PathExchange(below(words[0], problem.n), jnp.minimum(size, half), next_size)

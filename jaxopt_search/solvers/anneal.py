@@ -144,9 +144,9 @@ def anneal(
     """Returns a good solution of any problem: annealing whose temperatures need no guessing.
 
     How much moves cost is measured close to local optima, of a few random solutions that moves are
-    tried on. Searches cool from what most of these cost more to less than what the cheapest do, in
-    pace with the clock or the steps. On GPUs a step tests the best of 32 random moves, and searches
-    are resampled as they cool (`resample`); on CPUs it tests eight moves one after the other.
+    tried on. Searches cool from where many moves that cost more pass to where the cheapest hardly
+    do, in pace with the clock or the steps. On GPUs a step tests the best of 32 random moves, and
+    searches are resampled as they cool (`resample`); on CPUs it tests eight moves, one by one.
 
     Args:
       problem: what is minimized.

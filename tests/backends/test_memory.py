@@ -120,13 +120,8 @@ def test_what_waits_stays_as_it_is(where):
         where, done = given
         return memory.store(old, jnp.int32(1), jnp.int32(9), memory.after(where, done))
 
-    done = (
-        jnp.asarray([-(2**31), 3], jnp.int32),
-        jnp.asarray([2**32 - 1, 0], jnp.uint32),
-        jnp.asarray([jnp.nan, 1.0], jnp.float32),
-        jnp.asarray([jnp.inf], jnp.float32),
-        jnp.asarray([True, False]),
-    )
+    done = jnp.asarray([-(2**31), 3], jnp.int32), jnp.asarray([2**32 - 1], jnp.uint32)
+    done += jnp.asarray([jnp.nan]), jnp.asarray([jnp.inf]), jnp.asarray([True, False])
     old = jnp.asarray([5, 6], jnp.int32)
     expected = jnp.asarray([5, 9 if where else 6], jnp.int32)
     check_everywhere(work, (jnp.bool_(where), done), old, expected)

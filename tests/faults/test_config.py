@@ -49,6 +49,14 @@ def in_regions():
     return js.run(3, plane, search, num_searches=1, max_steps=3)
 
 
+def kicked():
+    """With room for more cities, as in `solve_tsp`, and without."""
+    xy = np.random.default_rng(0).integers(0, 99, (12, 2))
+    plane, found = js.tsp_from_coords(xy), js.solve_tsp(xy, 3, max_steps=7, num_searches=2)
+    search = js.iterated_local_search(js.two_opt(plane), js.DoubleBridge())
+    return js.run(3, plane, search, **OPTIONS), found.costs, found.x
+
+
 def bifurcated():
     chain = js.qubo({(i, i + 1): 2 for i in range(80)})
     assert chain.cost(np.ones(81, np.int32)) == 160
@@ -76,7 +84,7 @@ def switched():
         yield
 
 
-CALLS = [resampled, repaired, in_regions, bifurcated, measured, priced]
+CALLS = [resampled, repaired, in_regions, kicked, bifurcated, measured, priced]
 
 
 @pytest.mark.parametrize("call", CALLS)
