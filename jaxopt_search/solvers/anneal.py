@@ -30,6 +30,7 @@ from jaxopt_search.engine.devices import (
     Devices,
     find_devices,
     for_device,
+    host_device,
     host_driver,
     is_cpu,
     refuse_tracers,
@@ -118,7 +119,7 @@ _ON_CPU = Recipe(
     choose="first",
     resample_every=None,
 )
-_ON_GPU = Recipe(hottest=0.3, coldest=0.1, num_searches=1024, moves_per_search=32)
+_ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, resample_every=20_000)
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
@@ -145,8 +146,8 @@ def anneal(
 
     How much moves cost is measured close to local optima, of a few random solutions that moves are
     tried on. Searches cool from where many moves that cost more pass to where the cheapest hardly
-    do, in pace with the clock or the steps. On GPUs a step tests the best of 32 random moves, and
-    searches are resampled as they cool (`resample`); on CPUs it tests eight moves, one by one.
+    do, in pace with the clock or the steps. A step makes the first move that passes of 8 on a CPU
+    and of 32 on a GPU, where searches are also resampled as they cool (`resample`).
 
     Args:
       problem: what is minimized.
@@ -202,8 +203,9 @@ def anneal(
 def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:
     """Returns by how much moves raise the cost near local optima: the mean, the lowest hundredth.
 
-    Both are 1 where no move does.
+    Both are 1 where no move does. They are measured on the host: the same on every platform.
     """
+    problem, neighborhood = jax.device_put((problem, neighborhood), host_device())
     deltas = np.asarray(_deltas(problem, neighborhood), np.float64)
     higher = deltas[np.isfinite(deltas) & (deltas > 0) & (deltas < deltas.max(initial=1))]
     if not higher.size:

@@ -3,28 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from jaxopt_search.driver.run import solve
-from jaxopt_search.engine.devices import find_devices, is_cpu
 from jaxopt_search.neighborhoods import Flip
-from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
+from jaxopt_search.problems.finite.qubo import QUBO, max_cut, qubo
 from jaxopt_search.results import Result
-from jaxopt_search.searches import simulated_bifurcation
 from jaxopt_search.solvers.anneal import anneal, completed
 from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 
-# On GPUs, up to so many couplings of a variable, on average, bifurcation finds better sums than
-# annealing. Its steps take as long as if all variables had as many as the one with the most.
-_MOST_COUPLINGS, _MOST_COUPLINGS_OF_ONE = 20, 64
-_ON_GPU = 1056  # searches
-# On CPUs, as many searches on each as have 3000 variables in all, but from 1 to 4.
-_VARIABLES_OF_ALL, _MOST_ON_CPU = 3000, 4
+# As many searches on each device as have so many variables in all, from the least to the most.
+_ON_CPU, _ON_GPU = (3000, 1, 4), (2**21, 132, 1056)
 
 
 def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     """Returns zeros and ones with a low sum of what they select: a QUBO's minimum, or close to it.
 
-    By annealing of flips (`anneal`); on GPUs, where variables have up to 20 couplings on average
-    and none has above 64, by simulated bifurcation (`simulated_bifurcation`).
+    By annealing of flips (`anneal`), with fewer searches the more variables there are.
 
     Args:
       matrix: [n, n] real numbers, dense or sparse, a dict from pairs to numbers, or a binary
@@ -33,7 +25,8 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
       key: an integer seed or a `jax.random.key`.
       options: the other arguments of `anneal`, such as `max_seconds`, 10 without a limit, and
         `target`; by default the run ends at a best known cost that is proven. The default of
-        `num_searches` on each CPU device is 4, of more than 750 variables less, and 1 from 1501 on.
+        `num_searches` on each device is 4 on a CPU, less above 750 variables and 1 from 1501 on;
+        on a GPU 1056, less above 1985 variables and 132 from 15,888 on.
 
     Returns:
       A `Result`; `x` is [n] int32.
@@ -47,15 +40,11 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
       ([1, 0, 1], -2)
     """
     problem = matrix if isinstance(matrix, QUBO) else qubo(matrix)
-    options = {"target": "optimum"} | options
-    if is_cpu(find_devices(options.get("devices", "all"))[0]):
-        few = max(1, min(_MOST_ON_CPU, _VARIABLES_OF_ALL // problem.n))
-        return anneal(problem, Flip(), key, **completed(options, few, few))
-    lists = problem.couplings.lists if isinstance(problem.couplings, Sparse) else None
-    most = _MOST_COUPLINGS * problem.n
-    if lists is None or lists.neighbors.size > most or lists.max_degree > _MOST_COUPLINGS_OF_ONE:
-        return anneal(problem, Flip(), key, **options)
-    return solve(problem, simulated_bifurcation(), key, **completed(options, _ON_GPU, _ON_GPU))
+    each = (
+        max(least, min(most, all_of_them // problem.n))
+        for all_of_them, least, most in (_ON_CPU, _ON_GPU)
+    )
+    return anneal(problem, Flip(), key, **completed({"target": "optimum"} | options, *each))
 
 
 def solve_max_cut(

@@ -1,8 +1,7 @@
-"""solve_qubo and solve_max_cut: known optima, what searches them, and the sign of what is shown."""
+"""solve_qubo and solve_max_cut: known optima, and the sign of what is shown."""
 
 import numpy as np
 import pytest
-from ways import ON_GPU
 
 import jaxopt_search as js
 
@@ -31,26 +30,17 @@ def test_the_heaviest_cut_of_a_torus():
 
 
 @pytest.mark.parametrize("density", [0.05, 1.0])
-def test_density_says_what_searches_on_a_gpu(density):
-    """And wherever it is, a sum is found as low as all assignments of one variable by turns do."""
+def test_sums_are_as_low_as_turns_of_single_variables_find(density):
+    """All assignments of one variable after the other, again and again."""
     generator, n = np.random.default_rng(2), 150
     matrix = generator.integers(-9, 10, (n, n)) * (generator.random((n, n)) < density)
     result = js.solve_qubo(matrix, max_steps=400, num_searches=4)
-    name = "SimulatedBifurcation" if ON_GPU and density < 1 else "LocalSearch"
-    assert type(result.search).__name__ == name
     assert result.fun == result.x @ matrix @ result.x
     both, x = matrix + matrix.T, np.zeros(n, int)
     for _ in range(50):
         for i in range(n):
             x[i] = both[i] @ x - 2 * matrix[i, i] * x[i] + matrix[i, i] < 0
     assert result.fun <= x @ matrix @ x
-
-
-def test_annealing_looks_where_one_variable_is_coupled_to_all():
-    """However sparse the others are: bifurcation would wait for that one in each step."""
-    spokes = np.stack([np.zeros(200, int), np.arange(1, 201)], axis=1)
-    result = js.solve_max_cut(1, edges=spokes, max_steps=3000, num_searches=4)
-    assert type(result.search).__name__ == "LocalSearch" and result.fun == 200
 
 
 @pytest.mark.parametrize("unit", [1, 0.25])
