@@ -120,6 +120,7 @@ pspm = annealing(js.Relocate(), COOLING, moves_per_search=4)
 first_kept = annealing(js.Relocate(), COOLING, keep_best="standard")
 two_opt = annealing(js.two_opt(cities), 5.0, moves_per_search=4, choose="first")
 three_opt = annealing(js.three_opt(one_way), COOLING, moves_per_search=6)
+in_order = annealing(js.Flip(), 9.0, moves_per_search=5, choose="next")
 priced_in_full = annealing(js.FullEvaluation(js.Swap()), 30.0)
 tabu = js.tabu_search(js.SwapTable())
 any_tie = js.tabu_search(js.SwapTable(), tenure=(3, 9), ties="random")
@@ -168,6 +169,7 @@ CASES = [
     Case("tabu qubo", solved(dense_qubo(12), js.tabu_search(js.Assign()))),
     Case("tabu cut", solved(sparse_cut(40), js.tabu_search(js.Assign()))),
     Case("assign", solved(agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
+    Case("flips in order", solved(sparse_cut(40), in_order)),
     Case("swap values", solved(graph, annealing(js.SwapValues(), 0.5))),
     Case("assign or swap", solved(agents_and_jobs(3, 7), annealing(few_agents_and_jobs(), 9.0))),
     Case("guided", solved(graph, annealing(js.Guided(js.successors.ConflictsOnly()), 0.5))),

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import backend, memory, random
+from jaxopt_search.backends import backend, memory, random, tables
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.contracts import check_part
-from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
+from jaxopt_search.neighborhoods.full_evaluation import as_enumerable, as_neighborhood
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import acceptance as rules
 from jaxopt_search.searches import schedules
@@ -32,7 +32,7 @@ from jaxopt_search.types import (
     null_delta,
 )
 
-Choose: TypeAlias = Literal["best", "first"]
+Choose: TypeAlias = Literal["best", "first", "next"]
 KeepBest: TypeAlias = Literal["light", "standard"]
 
 MAX_MOVES = random.MAX_SLOTS - 1
@@ -54,6 +54,8 @@ class AnnealingState(NamedTuple):
         solution may be better.
       best_cost: [] its cost.
       history: what the rule of acceptance remembers; None if it remembers nothing.
+      entry: [] int32, of the table of moves, which the next step tries first; None if moves are
+        random.
     """
 
     representation: Representation
@@ -61,6 +63,7 @@ class AnnealingState(NamedTuple):
     best: Snapshot
     best_cost: Cost
     history: Any = None
+    entry: Any = None
 
 
 @pytree
@@ -76,31 +79,43 @@ class LocalSearch(TrajectorySearch):
 
     def init(self, problem: Problem, solution: Solution) -> AnnealingState:
         start = self.start(problem, solution)
-        return AnnealingState(*start, history=self.acceptance.start(start[1]))
+        entry = jnp.int32(0) if self.choose == "next" else None
+        return AnnealingState(*start, self.acceptance.start(start[1]), entry)
 
     def step(
         self, stream: Stream, control: Any, problem: Problem, state: AnnealingState
     ) -> tuple[AnnealingState, Info]:
-        """Proposes and prices M random moves, a lane each, puts one to the test, and makes it."""
-        hood, rule, lane = self.neighborhood, self.acceptance, memory.lanes(self.moves_per_search)
+        """Prices M moves, random or the next ones, a lane each, and makes one that passes."""
+        hood: Any = self.neighborhood
+        rule, lane = self.acceptance, memory.lanes(self.moves_per_search)
         representation, none = state.representation, jnp.int32(lane.shape[0])
-        to_test = rule.num_words if self.choose == "first" else 0
-        words = stream.words(lane.astype(jnp.uint32), hood.num_words + to_test)
-        moves = hood.propose(problem, representation, words[: hood.num_words])
+        to_propose, to_test = self._to_propose, 0 if self.choose == "best" else rule.num_words
+        words = stream.words(lane.astype(jnp.uint32), to_propose + to_test)
+        counts = lane < self.moves_per_search
+        if self.choose == "next":
+            rows, columns = hood.extent(problem)
+            entry, end = state.entry + lane, rows * columns
+            place = tables.row_and_column(jnp.minimum(entry, end - 1), columns)
+            moves, is_move = hood.move_at(problem, representation, *place)
+            counts = counts & (entry < end) & is_move
+        else:
+            moves = hood.propose(problem, representation, words[:to_propose])
         deltas = hood.delta(problem, representation, moves)
         # Lanes in excess and NaN never win.
-        counts = (lane < self.moves_per_search) & (deltas == deltas)
-        deltas = jnp.where(counts, deltas, null_delta(deltas.dtype))
+        deltas = jnp.where(counts & (deltas == deltas), deltas, null_delta(deltas.dtype))
 
         def passes(delta: Cost, words: tuple[jax.Array, ...]) -> jax.Array:
             trial = Trial(control, state.history, state.cost, delta, words)
             return rule.passes(trial) & (delta < null_delta(delta.dtype))
 
-        if self.choose == "first":
-            is_passing = passes(deltas, words[hood.num_words :])
+        if self.choose != "best":
+            is_passing = passes(deltas, words[to_propose:])
             winner = jnp.min(jnp.where(is_passing, lane, none))
             move, delta = memory.pick((moves, deltas), jnp.minimum(winner, none - 1))
             is_made = winner < none
+            if self.choose == "next":
+                after = state.entry + jnp.minimum(winner + 1, self.moves_per_search)
+                state = state._replace(entry=jnp.where(after < end, after, 0))
         else:
             delta = jnp.min(deltas)
             # Two minima take fewer instructions than an argmin.
@@ -122,10 +137,15 @@ class LocalSearch(TrajectorySearch):
     @property
     def draws(self) -> tuple[int, int]:
         slots = backend.named("native").num_lanes(self.moves_per_search)
-        to_propose, to_test = self.neighborhood.num_words, self.acceptance.num_words
-        if self.choose == "first":
+        to_propose, to_test = self._to_propose, self.acceptance.num_words
+        if self.choose != "best":
             return slots, to_propose + to_test
         return slots + 1, max(to_propose, to_test)
+
+    @property
+    def _to_propose(self) -> int:
+        """Returns how many random words a move takes before it is tested."""
+        return 0 if self.choose == "next" else self.neighborhood.num_words
 
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search
@@ -171,14 +191,17 @@ def simulated_annealing(
       moves_per_search: M, the moves priced per step.
       choose: `"best"`, as in the paper: the cheapest move is put to the test. `"first"`: each move
         is, and the first that passes is made, as if they were priced one after the other: like
-        annealing with one move, up to M steps at a time.
+        annealing with one move, up to M steps at a time. `"next"`: likewise, but moves are not
+        random: they follow one another in the neighborhood's table, row by row, and a step
+        continues behind the last one that was tried. Of `Flip` these are sweeps over the variables.
       keep_best: when a search writes down its best solution: `"standard"`, at once; `"light"` (the
         paper's LWSA), only before leaving it for a worse one. Best costs are the same; of several
         solutions of that cost, one remembers the first and the other the last.
 
     Raises:
       ValueError: if `moves_per_search`, `choose` or `keep_best` is out of range.
-      TypeError: if `neighborhood` or `schedule` is not of these kinds.
+      TypeError: if `neighborhood` or `schedule` is not of these kinds, or with `"next"` if moves do
+        not stand in a table (`types.Enumerable`).
 
     Example:
       >>> import jaxopt_search as js
@@ -211,12 +234,12 @@ def local_search(
         subclass of `js.acceptance.Acceptance`.
       moves_per_search: M, the moves priced per step.
       choose: `"best"`: the cheapest move is put to the test. `"first"`: each move is, and the first
-        that passes is made.
+        that passes is made. `"next"`: likewise, of moves in the order of their table.
       keep_best: as in `simulated_annealing`.
 
     Raises:
       ValueError: if `moves_per_search`, `choose` or `keep_best` is out of range.
-      TypeError: if `neighborhood` or `acceptance` is not of these kinds.
+      TypeError: as `simulated_annealing`, or if `acceptance` is not of these kinds.
 
     Example:
       >>> import jaxopt_search as js
@@ -225,11 +248,12 @@ def local_search(
       >>> js.solve(problem, search, key=0, num_searches=8, max_steps=4000).fun
       160
     """
-    check_option("choose", choose, ("best", "first"))
+    check_option("choose", choose, ("best", "first", "next"))
     check_option("keep_best", keep_best, ("light", "standard"))
     check_part(acceptance, Acceptance)
+    to_hood = as_enumerable if choose == "next" else as_neighborhood
     return LocalSearch(
-        neighborhood=as_neighborhood(neighborhood),
+        neighborhood=to_hood(neighborhood),
         acceptance=acceptance,
         moves_per_search=check_count("moves_per_search", moves_per_search, 1, MAX_MOVES),
         choose=choose,

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from cases import Levels, matrix_tsp
+from cases import Levels, dense_qubo, matrix_tsp
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -148,6 +148,40 @@ def test_the_first_of_the_moves_that_passes_is_made():
     some = jax.tree.map(lambda leaf: leaf[:300], streams(5))
     found, expected = jax.vmap(one)(some)
     chex.assert_trees_all_equal(found, expected)
+
+
+@pytest.mark.parametrize(("hood", "n"), [(js.Flip(), 37), (js.Assign(), 4)], ids=str)
+def test_the_next_moves_stand_in_the_table_behind_those_tried(hood, n):
+    """A step ends with the one that passes, or at the end of the table; the next begins there."""
+    moves, problem, temperature = 5, dense_qubo(n), jnp.float32(60.0)
+    search = js.simulated_annealing(hood, temperature, moves_per_search=moves, choose="next")
+    state = search.init(problem, problem.init(jax.random.key(3)))
+    step, price, commit = map(jax.jit, (search.step, hood.delta, hood.commit))
+    (rows, columns), expected, entry = hood.shape(problem), state.representation, 0
+    seen = set()
+    for number in range(60):
+        key = random.search_key(random.as_key(5), jnp.uint32(0), jnp.uint32(0))
+        stream = random.Stream(key, jnp.uint32(number), jnp.int32(number))
+        state, info = step(stream, temperature, problem, state)
+        is_made = False
+        for word in stream.words(jnp.arange(moves, dtype=jnp.uint32), 1)[0]:
+            at = map(jnp.int32, divmod(entry, columns))
+            move, is_move = hood.move_at(problem, expected, *at)
+            delta = price(problem, expected, move)
+            is_made = bool(is_move & (delta <= temperature * random.exponential(word)))
+            expected = commit(problem, expected, move, jnp.bool_(is_made))
+            entry = (entry + 1) % (rows * columns)
+            if is_made or entry == 0:
+                break
+        chex.assert_trees_all_equal(state.representation, expected)
+        assert int(info.accepted) == is_made
+        seen.add((is_made, entry == 0))
+    assert seen >= {(True, False), (False, False), (False, True)}
+
+
+def test_the_next_moves_must_stand_in_a_table():
+    with pytest.raises(TypeError, match=r"Relocate, expected a js\.Enumerable"):
+        js.simulated_annealing(js.Relocate(), 1.0, choose="next")
 
 
 @jax.jit
