@@ -84,7 +84,7 @@ class Tours(NamedTuple):
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
         near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         ingredients = Ingredients(
-            cooling_search(self.recipe, from_candidates(near, num_cities)),
+            cooling_search(self.recipe, from_candidates(near)),
             (hottest, self.recipe.coldest * scale),
             EdgeAssembly(candidates=near),
         )

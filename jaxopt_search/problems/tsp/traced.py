@@ -12,6 +12,7 @@ from jaxopt_search.backends.memory import Pairs, load_pair
 from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.matrix_input import check_places
+from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.candidates import SAME_PLACE, Kind
 from jaxopt_search.problems.tsp.problem import TSP
 
@@ -84,6 +85,13 @@ def of_matrix(distances: Any, is_symmetric: bool, dtype: str | None) -> TSP:
 def is_on_device_only(problem: TSP) -> bool:
     """Returns whether the host does not know the instance, be it for now or ever."""
     return matrix_input.is_traced(problem) or problem.host is ON_DEVICE
+
+
+def candidate_lists(problem: TSP, num: int, kind: Kind) -> Any:
+    """Returns candidates of each city, [capacity, num]: made on the host if it has the instance."""
+    if is_on_device_only(problem):
+        return neighbors(problem, num, kind)
+    return candidates.with_room(problem, candidates.neighbors(problem, num, kind), num)
 
 
 def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:
