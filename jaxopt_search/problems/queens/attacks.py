@@ -8,7 +8,6 @@ Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU".
 """
 
 import functools
-import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -310,10 +309,11 @@ def threads(queens: np.ndarray, *, num_threads: int | None = None) -> int:
       num_threads: None for the number of cores.
     """
     num_threads = num_threads or num_cores()
-    blocks, attacks = _blocks(0, len(queens)), _attacks(queens)
+    n, attacks = len(queens), _attacks(queens)
 
-    def part(first: int) -> int:
-        return sum(attacks(*block) for block in blocks[first::num_threads])
+    def part(number: int) -> int:
+        starts = range(number * _BLOCK, n, num_threads * _BLOCK)
+        return sum(attacks(start, min(start + _BLOCK, n)) for start in starts)
 
     return sum(_pool(num_threads).map(part, range(num_threads)))
 
@@ -324,11 +324,7 @@ def range_reduce(queens: np.ndarray, *, num_threads: int | None = None) -> int:
     parts, attacks = num_threads * _RANGES_PER_THREAD, _attacks(queens)
     # Row i has n - 1 - i pairs, so that a share s of all is done after n - n sqrt(1 - s) rows.
     bounds = (n * (1 - np.sqrt(1 - np.arange(parts + 1) / parts))).astype(int).tolist()
-
-    def part(ends: tuple[int, int]) -> int:
-        return sum(attacks(*block) for block in _blocks(*ends))
-
-    return sum(_pool(num_threads).map(part, itertools.pairwise(bounds)))
+    return sum(_pool(num_threads).map(attacks, bounds[:-1], bounds[1:]))
 
 
 def fork_join(queens: np.ndarray, *, threshold: int = 64, num_threads: int | None = None) -> int:
@@ -342,7 +338,7 @@ def fork_join(queens: np.ndarray, *, threshold: int = 64, num_threads: int | Non
 
     def task(first: int, last: int) -> int:
         if last - first <= threshold:
-            return sum(attacks(*block) for block in _blocks(first, last))
+            return attacks(first, last)
         middle = (first + last) // 2
         if pool is None:
             return task(first, middle) + task(middle, last)
@@ -353,13 +349,8 @@ def fork_join(queens: np.ndarray, *, threshold: int = 64, num_threads: int | Non
     return task(0, len(queens))
 
 
-def _blocks(first: int, last: int) -> list[tuple[int, int]]:
-    """Returns the rows from `first` to `last` in blocks that are compared in one go."""
-    return [(start, min(start + _BLOCK, last)) for start in range(first, last, _BLOCK)]
-
-
 def _attacks(queens: np.ndarray) -> Callable[[int, int], int]:
-    """Returns a function that counts how often queens of a block attack queens behind them."""
+    """Returns a function that counts how often queens in some rows attack queens behind them."""
     place = np.arange(len(queens), dtype=queens.dtype)
     diagonals = queens + place, queens - place
     own_of_thread = threading.local()
@@ -370,7 +361,7 @@ def _attacks(queens: np.ndarray) -> Callable[[int, int], int]:
             own_of_thread.room = np.empty(_BLOCK * (len(queens) + 8), bool)
         return own_of_thread.room[: rows * columns].reshape(rows, columns)
 
-    def count(first: int, last: int) -> int:
+    def of_block(first: int, last: int) -> int:
         # Eight columns are summed up as one word, which takes no lock and an eighth of the time.
         behind = len(queens) - last
         alike = room(last - first, -(-behind // 8) * 8)
@@ -383,6 +374,10 @@ def _attacks(queens: np.ndarray) -> Callable[[int, int], int]:
             among = np.triu(own == diagonal[first:last], 1)
             attacks += int(columns.sum(dtype=np.int64)) + int(np.count_nonzero(among))
         return attacks
+
+    def count(first: int, last: int) -> int:
+        blocks = range(first, last, _BLOCK)
+        return sum(of_block(start, min(start + _BLOCK, last)) for start in blocks)
 
     return count
 
