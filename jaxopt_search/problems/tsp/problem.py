@@ -119,8 +119,9 @@ class TSP(padding.SizedProblem):
         if self.matrix is not None:
             bound = lower_bounds.of_tours(self.distances_on_host(), self.is_symmetric)
             return self.host.in_full(bound)
-        metric, coords = "EXACT_2D" if self.metric == "EUCLID" else self.metric, self.host.coords
-        assert coords is not None
+        if (coords := self.host.coords) is None:
+            return None
+        metric = "EXACT_2D" if self.metric == "EUCLID" else self.metric
         return lower_bounds.of_tours(distances.distance_matrix(coords, metric), True)
 
     def picture(self, tour: np.ndarray, coords: Any = None) -> Callable[[Any], Any] | None:
