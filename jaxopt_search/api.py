@@ -14,7 +14,7 @@ from jaxopt_search import successors as successors
 from jaxopt_search.backends import memory as memory
 from jaxopt_search.backends import random as random
 from jaxopt_search.command.doctor import doctor as doctor
-from jaxopt_search.crossovers import permutations as _permutations
+from jaxopt_search.crossovers import operators as _operators
 from jaxopt_search.crossovers.edge_assembly import edge_assembly as edge_assembly
 from jaxopt_search.driver.checkpoints import load_best as load_best
 from jaxopt_search.driver.checkpoints import load_checkpoint as load_checkpoint
@@ -76,6 +76,6 @@ from jaxopt_search.types import Search as Search
 from jaxopt_search.types import VectorProblem as VectorProblem
 from jaxopt_search.types import null_delta as null_delta
 
-crossover = _permutations
+crossover = _operators
 evaluation = _attacks
 placements = _symmetry

@@ -16,7 +16,7 @@ from jaxopt_search.backends import Implementation, floats, memory, random
 from jaxopt_search.backends.costs import cost_change
 from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.contracts import check_part
-from jaxopt_search.crossovers import permutations
+from jaxopt_search.crossovers.operators import pmx
 from jaxopt_search.problems import permutation
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.searches import schedules
@@ -122,7 +122,7 @@ class PartialMatch(Crossover):
         self, key: jax.Array, problem: Problem, own: jax.Array, given: jax.Array, share: jax.Array
     ) -> jax.Array:
         bits, _ = permutation.words(key, own.size)
-        child = permutations.pmx(own, given, random.uniform(bits) < share)
+        child = pmx(own, given, random.uniform(bits) < share)
         is_a_parent = jnp.all(child == own) | jnp.all(child == given)
         return jnp.where(is_a_parent, problem.perturb(key, child), child)
 

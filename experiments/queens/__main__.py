@@ -14,7 +14,6 @@ from experiments.queens.plots import draw
 from experiments.queens.runs import Measurement, execute
 from experiments.queens.tables import FIGURES, TABLES
 from jaxopt_search.problems.queens import attacks as evaluation
-from jaxopt_search.problems.queens.attacks import host
 
 DEFAULTS: dict[str, list[int]] = {
     "figure 2": [100, 300, 1000, 3000, 10_000],
@@ -95,7 +94,7 @@ def _jobs(what: str, n: int, threads: Sequence[int] | None) -> Iterator[Measurem
         case "figure 2":
             counts = threads or [1 << k for k in range(8) if 1 << k <= 2 * common.num_cores()]
             yield Measurement("evaluate", n, _evaluation("numba"))
-            for scheme, count in itertools.product(host.HOST, counts):
+            for scheme, count in itertools.product(evaluation.ON_HOST, counts):
                 yield Measurement("evaluate", n, _evaluation(scheme, num_threads=count))
         case "figure 4":
             for scheme in ("numba", "numba_histogram", *evaluation.SCHEMES):

@@ -7,7 +7,6 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from jaxopt_search.problems.queens import attacks
-from jaxopt_search.problems.queens.attacks import host
 
 Records: TypeAlias = Sequence[dict[str, Any]]
 
@@ -63,7 +62,7 @@ def share(records: Records, name: str, n: int) -> float:
 def by_threads(records: Records) -> Iterator[tuple[str, int, dict[int, float]]]:
     """Yields schemes on threads, sizes, and seconds by the number of threads."""
     counts = thread_counts(records)
-    for name in host.HOST:
+    for name in attacks.ON_HOST:
         groups = {k: of_kind(records, "evaluate", scheme=name, num_threads=k) for k in counts}
         for n in sizes_in(itertools.chain(*groups.values())):
             yield name, n, {count: seconds_at(own, n) for count, own in groups.items()}

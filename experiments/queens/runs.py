@@ -20,7 +20,6 @@ from jaxopt_search.engine.devices import find_devices
 from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.problems.queens import attacks as evaluation
-from jaxopt_search.problems.queens.attacks import host
 from jaxopt_search.problems.queens.problem import hoffman
 
 _REPEATS, _LONG = 7, 2.0
@@ -42,7 +41,7 @@ def device_of(job: Measurement) -> jax.Device:
     Raises:
       ValueError: if JAX has no CPU.
     """
-    is_of_cpu = job.settings.get("scheme") in (*ON_ONE_CORE, *host.HOST)
+    is_of_cpu = job.settings.get("scheme") in (*ON_ONE_CORE, *evaluation.ON_HOST)
     return find_devices("cpu" if is_of_cpu else None)[0]
 
 

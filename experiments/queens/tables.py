@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments import common
 from experiments.queens import records as kept
-from jaxopt_search.problems.queens.attacks import host
+from jaxopt_search.problems.queens import attacks
 
 
 def _runs_on(records: kept.Records) -> str:
@@ -18,7 +18,7 @@ def _runs_on(records: kept.Records) -> str:
 def _place(record: dict[str, Any]) -> str:
     if (scheme := record["settings"].get("scheme")) in kept.ON_ONE_CORE:
         return "1 core"
-    if scheme in host.HOST:
+    if scheme in attacks.ON_HOST:
         return f"{record['cores']} cores" if "cores" in record else "threads"
     return record["env"]["devices"]
 

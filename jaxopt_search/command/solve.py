@@ -18,8 +18,7 @@ import jaxopt_search as js
 from jaxopt_search.command import reading, starts
 from jaxopt_search.command.main import OF_TOURS, OPTIONS, reason_of, say, status_of, tell
 from jaxopt_search.files import beside, whole
-from jaxopt_search.results import plotting
-from jaxopt_search.results.types import cost_text
+from jaxopt_search.results import cost_text, plotting
 
 TABLES = (".txt", ".csv", ".npy")
 OF_KIND = {"tsp": (*TABLES, ".tour"), "qap": (*TABLES, ".sln"), "queens": TABLES}

@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import Implementation, for_each, memory, random
 from jaxopt_search.backends.memory import each_index, load, store
 from jaxopt_search.checks import check_count, check_suits
-from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
@@ -128,15 +126,8 @@ def edge_assembly(problem: TSP, *, num_candidates: int = 8) -> EdgeAssembly:
     if not problem.is_symmetric:
         raise ValueError("problem has asymmetric distances, expected symmetric ones")
     num_candidates = check_count("num_candidates", num_candidates)
-    if traced.is_on_device_only(problem):
-        return EdgeAssembly(candidates=traced.neighbors(problem, num_candidates, "spread"))
-    lists = candidate_lists.neighbors(problem, num_candidates, "spread")
-    if problem.num_entries is not None:
-        n, num = lists.shape
-        near = np.repeat(np.arange(problem.capacity, dtype=np.int32)[:, None], num_candidates, 1)
-        near[:n, :num] = lists
-        lists = near
-    return EdgeAssembly(candidates=jax.device_put(lists))
+    lists = traced.candidate_lists(problem, num_candidates, "spread")
+    return EdgeAssembly(candidates=jnp.asarray(lists))
 
 
 class _Scratch(NamedTuple):

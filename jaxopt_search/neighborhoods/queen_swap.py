@@ -13,7 +13,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.swap import Positions, Swap
-from jaxopt_search.problems.queens.attacks.device import on_diagonals
+from jaxopt_search.problems.queens.attacks import on_diagonals
 from jaxopt_search.problems.queens.problem import NQueens
 from jaxopt_search.types import Neighborhood, Words, null_delta
 

@@ -169,7 +169,4 @@ def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:
 
 def three_opt_on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> ThreeOpt:
     """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
-    own = np.arange(len(lists), dtype=np.int32)[:, None]
-    rest = np.repeat(own, num_candidates - lists.shape[1], axis=1)  # which makes null moves
-    lists = np.concatenate([lists, rest], axis=1)
     return ThreeOpt(pairs=on_lists(problem, lists, num_candidates).pairs)

@@ -21,9 +21,8 @@ from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
-from jaxopt_search.problems import padding
-from jaxopt_search.problems.tsp import candidates as candidate_lists
 from jaxopt_search.problems.tsp import traced
+from jaxopt_search.problems.tsp.candidates import with_room
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import ByElement, Span, Words, null_delta
@@ -60,12 +59,11 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:
-      pairs: [P] a city and one of its candidates, from which proposals are drawn.
-      num_pairs: [] int32, so many first ones are drawn from; None for all.
+      pairs: [capacity * K] a city and one of its K candidates, city by city; a city by itself makes
+        null moves.
     """
 
     pairs: Pairs
-    num_pairs: jax.Array | None = None
 
     def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> EdgeMove:
         """Draws a city, one of its candidates, and a move that puts them next to each other.
@@ -73,8 +71,7 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         2-opt and Or-opt are equally likely.
         """
         n, bits = problem.n, words[1]
-        num_pairs = self.pairs.size if self.num_pairs is None else self.num_pairs
-        city, near = load_pair(self.pairs, below(words[0], num_pairs))
+        city, near = load_pair(self.pairs, below(words[0], n * self._num_candidates(problem)))
         at, near_at = load(tour.position, city), load(tour.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
         length = 1 + below(bits, min(MAX_SEGMENT, problem.capacity))  # by the upper bits
@@ -82,14 +79,14 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         return _joining(n, at, near_at, length, is_before, is_end)
 
     def num_moves_of(self, problem: TSP) -> int:
-        return self.pairs.size // problem.capacity * KINDS
+        return KINDS * self._num_candidates(problem)
 
     def promising(self, problem: TSP, tour: ArrayTour, element: jax.Array) -> jax.Array:
         """Returns the number of moves to candidates up to the last one that is near enough.
 
         That is nearer than one of the city's neighbors: else the edge that is put in saves nothing.
         """
-        n, lane = problem.n, memory.lanes(self.pairs.size // problem.capacity)
+        n, num = problem.n, self._num_candidates(problem)
         at, here = load(tour.position, element), problem.place(element)
 
         def away(city: jax.Array) -> jax.Array:
@@ -97,8 +94,8 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
 
         around = wrap_before(at - 1, n), wrap_behind(at + 1, n)
         before, behind = (away(load(tour.city, each)) for each in around)
-        rank = jnp.minimum(lane, self._num_candidates(n) - 1)
-        is_near = away(self._candidate(n, element, rank)) < jnp.maximum(before, behind)
+        rank = jnp.minimum(memory.lanes(num), num - 1)
+        is_near = away(self._candidate(problem, element, rank)) < jnp.maximum(before, behind)
         return KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
 
     def moves_of(
@@ -106,22 +103,22 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     ) -> tuple[EdgeMove, jax.Array]:
         """Returns the moves that join a city to one of its candidates, all kinds for each."""
         n, rank = problem.n, lax.div(number, jnp.int32(KINDS))
-        near = self._candidate(n, element, jnp.minimum(rank, self._num_candidates(n) - 1))
+        num = self._num_candidates(problem)
+        near = self._candidate(problem, element, jnp.minimum(rank, num - 1))
         at, near_at = load(tour.position, element), load(tour.position, near)
         # Two of 2-opt, two with each city alone, and four with each longer segment.
         kind = number - rank * KINDS
         length = jnp.where(kind < 4, kind >> 1, (kind >> 2) + 1)
         is_end = (kind >= 4) & ((kind & 2) != 0)
         move = _joining(n, at, near_at, length, (kind & 1) != 0, is_end)
-        is_move = rank < self._num_candidates(n)
-        return move, is_move & (length <= min(MAX_SEGMENT, problem.capacity))
+        return move, (rank < num) & (length <= min(MAX_SEGMENT, problem.capacity))
 
-    def _num_candidates(self, n: array_tour.Size) -> Any:
-        """Returns how many each city has, an integer or [] int32."""
-        return self.pairs.size // n if self.num_pairs is None else lax.div(self.num_pairs, n)
+    def _num_candidates(self, problem: TSP) -> int:
+        """Returns K."""
+        return self.pairs.size // problem.capacity
 
-    def _candidate(self, n: array_tour.Size, city: jax.Array, rank: jax.Array) -> jax.Array:
-        return load_pair(self.pairs, city * self._num_candidates(n) + rank)[1]
+    def _candidate(self, problem: TSP, city: jax.Array, rank: jax.Array) -> jax.Array:
+        return load_pair(self.pairs, city * self._num_candidates(problem) + rank)[1]
 
     def touched(self, problem: TSP, tour: ArrayTour, move: EdgeMove) -> tuple[jax.Array, ...]:
         n, (first, after, length, _) = problem.n, move
@@ -247,35 +244,23 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use three_opt")
     num_candidates = check_count("num_candidates", num_candidates)
     check_option("candidates", candidates, ("nearest", "spread"))
-    if traced.is_on_device_only(problem):
-        lists = traced.neighbors(problem, num_candidates, candidates)
-        return from_candidates(lists, problem.num_entries)
-    lists = candidate_lists.neighbors(problem, num_candidates, candidates)
-    return on_lists(problem, lists, num_candidates)
+    return from_candidates(traced.candidate_lists(problem, num_candidates, candidates))
 
 
 def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
     """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
-    n, num = lists.shape
-    pairs, number = (np.repeat(np.arange(n, dtype=np.int32), num), lists.ravel()), None
-    if problem.num_entries is not None:
-        room, number = problem.capacity * num_candidates, np.int32(n * num)
-        pairs = (padding.with_room(each, room) for each in pairs)
-    return jax.tree.map(jax.device_put, _of_pairs(*pairs, number, problem.capacity))
+    return from_candidates(with_room(problem, lists, num_candidates))
 
 
-def from_candidates(lists: jax.Array, num_cities: jax.Array | None) -> TwoOpt:
-    """Returns the moves of candidate lists [capacity, K] int32, of which the first ones count.
-
-    Args:
-      num_cities: [] int32, how many; None for all.
-    """
+def from_candidates(lists: Any) -> TwoOpt:
+    """Returns the moves of candidate lists [capacity, K] int32, on the host or on the device."""
     capacity, num = lists.shape
-    cities = jnp.repeat(lax.iota(jnp.int32, capacity), num)
-    num_pairs = None if num_cities is None else num_cities * num
-    return _of_pairs(cities, lists.ravel(), num_pairs, capacity)
+    if isinstance(lists, np.ndarray):
+        city = np.repeat(np.arange(capacity, dtype=np.int32), num)
+        return jax.tree.map(jax.device_put, _of_pairs(city, lists.ravel(), capacity))
+    city = jnp.repeat(lax.iota(jnp.int32, capacity), num)
+    return _of_pairs(city, lists.ravel(), capacity)
 
 
-def _of_pairs(city: Any, near: Any, num_pairs: Any, capacity: int) -> TwoOpt:
-    pairs = pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near)
-    return TwoOpt(pairs=pairs, num_pairs=num_pairs)
+def _of_pairs(city: Any, near: Any, capacity: int) -> TwoOpt:
+    return TwoOpt(pairs=pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near))

@@ -157,6 +157,11 @@ class Original(IgnoredByJit):
         return np.array(in_full, np.int64 if fits else object)
 
 
+def with_host(problem: Any, **changes: Any) -> Any:
+    """Returns a problem of which the host's part has changed, by the names of its fields."""
+    return replace(problem, host=replace(problem.host, **changes))
+
+
 def _refuse(*_: Any) -> Any:
     raise ValueError("the instance is on the device only and has no exact cost")
 

@@ -11,34 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.datasets import distances
-
-_MOST_CITIES, _MOST_FACILITIES = 1000, 200  # beyond, a bound takes seconds and gigabytes
+MOST_CITIES, MOST_FACILITIES = 1000, 200
+"""Beyond, a bound takes seconds and gigabytes."""
 _FEW_CITIES, _TREES, _TREES_OF_MANY = 300, 100, 50
 _FIRST_STEP, _LAST_STEP = 0.4, 0.004  # of the mean length of edges
 # The most that float64 adds, and float32, of the largest sums.
 _EXACT, _ROUNDED = 1e-12, 2e-7
-
-
-def of_tsp(problem: Any) -> int | float | None:
-    """Returns a length that no tour is below; None of more than 1000 cities."""
-    if int(problem.n) > _MOST_CITIES:
-        return None
-    if problem.matrix is not None:
-        return problem.host.in_full(of_tours(problem.distances_on_host(), problem.is_symmetric))
-    metric = "EXACT_2D" if problem.metric == "EUCLID" else problem.metric
-    return of_tours(distances.distance_matrix(problem.host.coords, metric), True)
-
-
-def of_qap(problem: Any) -> int | float | None:
-    """Returns a cost that no assignment is below; None of more than 200 that may move."""
-    free, assignment = problem.free_on_host()
-    if len(free) > _MOST_FACILITIES:
-        return None
-    flow, distance = problem.matrices_on_host()
-    fixed = np.setdiff1d(np.arange(len(flow)), free)
-    bound = of_assignments(flow, distance, fixed, assignment[fixed])
-    return bound * problem.host.unit  # what the device leaves out is in these matrices
 
 
 def of_tours(matrix: np.ndarray, is_symmetric: bool) -> int | float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxopt_search.checks import check_permutation, check_places, imported, real_array
-from jaxopt_search.results.types import History, Record, Result, cost_text
+from jaxopt_search.results import History, Record, Result, cost_text
 
 __all__ = [
     "animate",

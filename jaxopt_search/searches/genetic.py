@@ -19,7 +19,7 @@ from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.rows import Block
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
 from jaxopt_search.contracts import check_part
-from jaxopt_search.crossovers import OPERATORS, Draws, Island, Operators
+from jaxopt_search.crossovers.operators import OPERATORS, Draws, Island, Operators
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Cost, Info, Problem, Search, Solution, Stream, null_delta
 

@@ -167,7 +167,7 @@ class RegionalSearch(SolutionSearch):
         """Returns the order, [m] int32, in which a region is passed after a search of it."""
         problem, near, away = part
         search = iterated_local_search(
-            from_candidates(near, problem.n),
+            from_candidates(near),
             DoubleBridge(),
             acceptance=metropolis(temperature * away),
         )

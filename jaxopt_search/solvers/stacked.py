@@ -79,12 +79,12 @@ class Tours(NamedTuple):
         """
         points, num_cities = instance
         is_matrix = points.ndim == 1
-        problem = (traced.of_distances if is_matrix else traced.of_points)(points, num_cities)
+        problem = traced.of_arrays(points, num_cities)
         scale, tree = scales.near_distance_on_device(problem), scales.tree_edge_on_device(problem)
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
         near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         ingredients = Ingredients(
-            cooling_search(self.recipe, from_candidates(near, num_cities)),
+            cooling_search(self.recipe, from_candidates(near)),
             (hottest, self.recipe.coldest * scale),
             EdgeAssembly(candidates=near),
         )

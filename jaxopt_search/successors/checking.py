@@ -299,35 +299,23 @@ def _check_state(
     """Returns the weights of all possibilities, [n, R], 0 for what is forbidden."""
     kind, most = type(heuristic).__name__, heuristic.max_possibilities
     seen = jax.device_get(_look(heuristic, problem, state))
-    for variable in np.flatnonzero(is_active & ((seen.number < 0) | (seen.number > most))):
-        raise ValueError(
-            f"{kind}.num_possibilities returns {seen.number[variable]} for variable {variable} in"
-            f" {where}, expected 0 to max_possibilities, {most}"
-        )
-    for name, is_wrong in seen.hooks_change.items():
-        for variable in np.flatnonzero(is_active & is_wrong):
-            raise ValueError(
-                f"{kind}.{name} returns another state where `where` is False, for variable"
-                f" {variable} in {where}"
-            )
     is_there = is_active[:, None] & (np.arange(most) < seen.number[:, None])
-    weights = seen.weights.astype(np.int64)
-    found = (
-        (~seen.is_rated, "rate", lambda at: "a NaN, which forbids it"),
-        (weights < 0, "weight", lambda at: f"{weights[at]}, expected 0 or more"),
-        (
-            weights > heuristic.max_weight,
-            "weight",
-            lambda at: f"{weights[at]}, above its max_weight",
-        ),
-        (seen.changes, "assign", lambda at: "another state where `where` is False"),
-    )
-    for is_wrong, name, what in found:
-        for variable, possibility in np.argwhere(is_wrong & is_there):
-            raise ValueError(
-                f"{kind}.{name} returns {what((variable, possibility))}, for possibility"
-                f" {possibility} of variable {variable} in {where}"
-            )
+    weights, elsewhere = seen.weights.astype(np.int64), "another state where `where` is False"
+    is_out, is_above = (seen.number < 0) | (seen.number > most), weights > heuristic.max_weight
+    found = [
+        ("num_possibilities", is_out, lambda at: f"{seen.number[at]}, expected 0 to {most}"),
+        *((name, is_wrong, lambda at: elsewhere) for name, is_wrong in seen.hooks_change.items()),
+        ("rate", ~seen.is_rated, lambda at: "a NaN, which forbids it"),
+        ("weight", weights < 0, lambda at: f"{weights[at]}, expected 0 or more"),
+        ("weight", is_above, lambda at: f"{weights[at]}, above its max_weight"),
+        ("assign", seen.changes, lambda at: elsewhere),
+    ]
+    for name, is_wrong, what in found:  # of variables, [n], or of their possibilities, [n, R]
+        counts = is_active if is_wrong.ndim == 1 else is_there
+        for at in map(tuple, np.argwhere(is_wrong & counts).tolist()):
+            of = "" if len(at) == 1 else f"possibility {at[1]} of "
+            text = f"returns {what(at)}, for {of}variable {at[0]} in {where}"
+            raise ValueError(f"{kind}.{name} {text}")
     return np.where(is_there, weights, 0)
 
 

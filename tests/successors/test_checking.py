@@ -25,11 +25,11 @@ MISTAKES = {
     ),
     "count too large": (
         {"counts": [4, 5, 4]},
-        "Seeing.num_possibilities returns 5 for variable 1 in state 0, expected 0 to",
+        "Seeing.num_possibilities returns 5, expected 0 to 4, for variable 1 in state 0",
     ),
     "count below 0": (
         {"counts": [4, 4, -1]},
-        "Seeing.num_possibilities returns -1 for variable 2 in state 0, expected 0 to",
+        "Seeing.num_possibilities returns -1, expected 0 to 4, for variable 2 in state 0",
     ),
     "not independent": (
         {"sight": 1},

@@ -17,7 +17,7 @@ from jaxopt_search.checks import check_permutation, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
-from jaxopt_search.problems.host import ON_DEVICE, Original
+from jaxopt_search.problems.host import ON_DEVICE, Original, with_host
 from jaxopt_search.problems.matrix_input import (
     DType,
     as_told,
@@ -104,8 +104,7 @@ def qap(
     problem = as_told(problem, is_symmetric, "the matrices are")
     if number < problem.capacity:
         few = _Few(number, problem.capacity)
-        host = dataclasses.replace(problem.host, as_given=few, check=few.check)
-        problem = dataclasses.replace(problem, host=host)
+        problem = with_host(problem, as_given=few, check=few.check)
     fixed = [] if partial_match is None else [integer_pairs(partial_match, "partial_match")]
     if linear is not None:
         fixed.append(np.arange(most, 2 * most).repeat(2).reshape(-1, 2))
@@ -163,8 +162,7 @@ def qap_from_instance(instance: QAPInstance, *, dtype: DType | None = None) -> Q
       (17, 13)
     """
     problem = qap(instance.flow, instance.distance, dtype=dtype, best_known=instance.best_known)
-    host = dataclasses.replace(problem.host, is_optimal=instance.is_optimal)
-    return dataclasses.replace(problem, host=host)
+    return with_host(problem, is_optimal=instance.is_optimal)
 
 
 def as_qap(
@@ -361,8 +359,7 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     is_free = np.isin(np.arange(n), free).astype(np.int32)
     partial = Partial(*map(jax.device_put, (assignment, free, is_free)))
     check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
-    host = dataclasses.replace(problem.host, check=check)
-    return dataclasses.replace(problem, partial=partial, host=host)
+    return dataclasses.replace(with_host(problem, check=check), partial=partial)
 
 
 def _check_fixed(

@@ -18,8 +18,7 @@ from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import MAX_INT32, check_count, check_permutation
 from jaxopt_search.problems import padding, permutation
 from jaxopt_search.problems.host import Original
-from jaxopt_search.problems.queens.attacks import Scheme, scheme
-from jaxopt_search.problems.queens.attacks.device import histogram
+from jaxopt_search.problems.queens.attacks import Scheme, histogram, scheme
 from jaxopt_search.pytrees import pytree, static
 
 MAX_QUEENS = 2**29

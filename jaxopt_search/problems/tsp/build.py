@@ -3,7 +3,6 @@
 Everything is checked here, on the host, before anything is compiled.
 """
 
-import dataclasses
 import functools
 import math
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,7 +18,7 @@ from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of
-from jaxopt_search.problems.host import Original
+from jaxopt_search.problems.host import Original, with_host
 from jaxopt_search.problems.tsp import construction, traced
 from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP, Ends
 
@@ -49,8 +48,7 @@ def tsp_from_instance(instance: TSPInstance, *, storage: Storage = "auto") -> TS
             storage=storage,
             best_known=instance.best_known,
         )
-    host = dataclasses.replace(problem.host, is_optimal=instance.is_optimal)
-    return dataclasses.replace(problem, host=host)
+    return with_host(problem, is_optimal=instance.is_optimal)
 
 
 def as_tsp(
@@ -394,8 +392,7 @@ def _on_earth(degrees: np.ndarray, best_known: float | None) -> TSP:
     bounds.check_matrix_of(len(degrees), "fewer places: HAVERSINE takes a matrix")
     matrix = metrics.haversine(degrees)
     problem = tsp(matrix, dtype="float32", is_symmetric=True, best_known=best_known)
-    shown = Ends(None, is_path=False, coords=degrees[:, ::-1])
-    return dataclasses.replace(problem, host=dataclasses.replace(problem.host, as_given=shown))
+    return with_host(problem, as_given=Ends(None, is_path=False, coords=degrees[:, ::-1]))
 
 
 def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:

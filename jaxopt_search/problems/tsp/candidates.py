@@ -56,6 +56,13 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     return lists if len(first) == n else of_cities(lists, place, num)
 
 
+def with_room(problem: TSP, lists: np.ndarray, num: int) -> np.ndarray:
+    """Returns lists of n cities, [capacity, num]: where there are fewer, of the city itself."""
+    own = np.arange(problem.capacity, dtype=np.int32)[:, None].repeat(num, axis=1)
+    own[: len(lists), : lists.shape[1]] = lists
+    return own
+
+
 def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the first city of each place, ascending, and the place of each city, [n].
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.checks import check_count
+from jaxopt_search.problems.host import with_host
 from jaxopt_search.problems.tsp.build import matrix_in_full, tsp
 from jaxopt_search.problems.tsp.problem import TSP, Ends
 from jaxopt_search.results import Result
@@ -33,7 +34,7 @@ def with_ends(problem: TSP, start: Any, end: Any) -> TSP:
     coords = problem.host.coords if shown is None else shown.coords
     start = check_city("start", start, n)
     if end is None:
-        return _given(problem, Ends(start, is_path=False, coords=coords))
+        return with_host(problem, as_given=Ends(start, is_path=False, coords=coords))
     end = None if isinstance(end, str) and end == "free" else check_city("end", end, n)
     if start is not None and start == end and n > 1:
         raise ValueError(f"start and end are both {start}, expected two cities, or end=None")
@@ -63,16 +64,16 @@ def with_ends(problem: TSP, start: Any, end: Any) -> TSP:
     ends = Ends(start, end, True, found.is_symmetric, coords)
     host, left_out = found.host, away.item() * num_free
     left_out = int(left_out) if is_exact else left_out
-    host = dataclasses.replace(
-        host,
+    found = with_host(
+        found,
+        as_given=ends,
         cost=functools.partial(_less, left_out, host.cost),
         remaining=functools.partial(_of_tour, host.remaining, n),
         check=functools.partial(ends.check, n),
         offset=host.offset - (left_out // host.unit if is_exact else left_out / host.unit),
         note=problem.host.note,
     )
-    found = dataclasses.replace(found, host=host, device_units=host.units)
-    return _given(found, ends)
+    return dataclasses.replace(found, device_units=found.host.units)
 
 
 def check_city(name: str, value: Any, n: int) -> int | None:
@@ -103,11 +104,6 @@ def counted(result: Result, problem: TSP) -> Result:
     fun = length(matrix, result.x)
     fun = int(fun) if is_exact and math.isfinite(fun) else fun
     return result._replace(fun=fun, costs=costs, feasible=math.isfinite(fun))
-
-
-def _given(problem: TSP, ends: Ends) -> TSP:
-    host = dataclasses.replace(problem.host, as_given=ends)
-    return dataclasses.replace(problem, host=host)
 
 
 def _less(left_out: Any, cost: Any, tour: np.ndarray) -> int | float:

@@ -2,7 +2,7 @@
 
 Integer instances have exact int32 distances on the device, equal to TSPLIB's (Reinelt, "TSPLIB: a
 traveling salesman problem library", 1991), read from a matrix or computed from coordinates. Other
-instances have float32 distances. `build`, `matrices` and `coordinates` build instances.
+instances have float32 distances. `build` makes instances.
 
 The same rules in 64 bits on the host, GEO included, are in `datasets.distances`; the tests compare
 the two.
@@ -22,6 +22,7 @@ from jaxopt_search.backends import floats
 from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.checks import check_permutation
+from jaxopt_search.datasets import distances
 from jaxopt_search.problems import lower_bounds, padding, permutation
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree, static
@@ -112,8 +113,16 @@ class TSP(padding.SizedProblem):
         return self.device_units.in_full(self.device_cost(tour))
 
     def lower_bound(self) -> int | float | None:
-        """Returns a lower bound of all lengths, of up to 1000 cities: see `lower_bounds`."""
-        return lower_bounds.of_tsp(self)
+        """Returns a length that no tour is below, of up to 1000 cities: see `lower_bounds`."""
+        if int(self.n) > lower_bounds.MOST_CITIES:
+            return None
+        if self.matrix is not None:
+            bound = lower_bounds.of_tours(self.distances_on_host(), self.is_symmetric)
+            return self.host.in_full(bound)
+        if (coords := self.host.coords) is None:
+            return None
+        metric = "EXACT_2D" if self.metric == "EUCLID" else self.metric
+        return lower_bounds.of_tours(distances.distance_matrix(coords, metric), True)
 
     def picture(self, tour: np.ndarray, coords: Any = None) -> Callable[[Any], Any] | None:
         given = self.host.as_given

@@ -1,5 +1,6 @@
 """TSP instances and candidate lists made on the device, as inside `jit` and `vmap`."""
 
+import functools
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ from jaxopt_search.backends.memory import Pairs, load_pair
 from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.matrix_input import check_places
+from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.candidates import SAME_PLACE, Kind
 from jaxopt_search.problems.tsp.problem import TSP
 
@@ -30,44 +32,31 @@ def of_coords(coords: Any, metric: str, storage: str) -> TSP:
     points = points - points.min(axis=0, keepdims=True)
     if points.dtype == jnp.int32:
         points = points.astype(jnp.uint32)  # of any distance from one another
-    problem = of_points(points.astype(jnp.float32))
+    problem = of_arrays(points.astype(jnp.float32))
     if storage != "matrix":
         return problem
     bounds.check_matrix_of(len(points), "storage='coordinates'")
-    return of_distances(_all_distances(problem).ravel())
+    cities = lax.iota(jnp.int32, len(points))
+    return of_arrays(jax.vmap(functools.partial(_distances, problem))(cities).ravel())
 
 
-def of_points(points: jax.Array, num_cities: jax.Array | None = None) -> TSP:
-    """Returns the TSP of Euclidean distances between places.
+def of_arrays(
+    arrays: jax.Array, num_cities: jax.Array | None = None, is_symmetric: bool = True
+) -> TSP:
+    """Returns the TSP of Euclidean distances between places, or of given distances.
 
     Args:
-      points: [capacity, 2] float32, close to 0.
+      arrays: places, [capacity, 2] float32 close to 0; or distances, [capacity * capacity] int32 or
+        float32, row by row of `num_cities`.
       num_cities: [] int32, this many first ones count; None for all.
     """
+    is_matrix = arrays.ndim == 1
     return TSP(
-        coords=Pairs(points[:, 0], points[:, 1]),
+        matrix=arrays if is_matrix else None,
+        coords=None if is_matrix else Pairs(arrays[:, 0], arrays[:, 1]),
         num_entries=num_cities,
-        capacity=len(points),
-        metric="EUCLID",
-        is_symmetric=True,
-        host=ON_DEVICE,
-    )
-
-
-def of_distances(
-    matrix: jax.Array, num_cities: jax.Array | None = None, is_symmetric: bool = True
-) -> TSP:
-    """Returns the TSP of distances.
-
-    Args:
-      matrix: [capacity * capacity] int32 or float32, row by row of `num_cities`.
-      num_cities: [] int32; None for all.
-    """
-    return TSP(
-        matrix=matrix,
-        num_entries=num_cities,
-        capacity=math.isqrt(len(matrix)),
-        metric="MATRIX",
+        capacity=math.isqrt(len(arrays)) if is_matrix else len(arrays),
+        metric="MATRIX" if is_matrix else "EUCLID",
         is_symmetric=is_symmetric,
         host=ON_DEVICE,
     )
@@ -78,12 +67,19 @@ def of_matrix(distances: Any, is_symmetric: bool, dtype: str | None) -> TSP:
     matrix = matrix_input.traced_square(distances, "distances", dtype)
     bounds.check_matrix_of(len(matrix), "tsp_from_coords")
     matrix = jnp.where(jnp.eye(len(matrix), dtype=bool), jnp.zeros_like(matrix), matrix)
-    return of_distances(matrix.ravel(), is_symmetric=is_symmetric)
+    return of_arrays(matrix.ravel(), is_symmetric=is_symmetric)
 
 
 def is_on_device_only(problem: TSP) -> bool:
     """Returns whether the host does not know the instance, be it for now or ever."""
     return matrix_input.is_traced(problem) or problem.host is ON_DEVICE
+
+
+def candidate_lists(problem: TSP, num: int, kind: Kind) -> Any:
+    """Returns candidates of each city, [capacity, num]: made on the host if it has the instance."""
+    if is_on_device_only(problem):
+        return neighbors(problem, num, kind)
+    return candidates.with_room(problem, candidates.neighbors(problem, num, kind), num)
 
 
 def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:
@@ -138,11 +134,6 @@ def points_of(problem: TSP) -> jax.Array | None:
         return None
     cities = lax.iota(jnp.int32, problem.capacity)
     return jnp.stack(load_pair(problem.coords, cities), axis=1).astype(jnp.float32)
-
-
-def _all_distances(problem: TSP) -> jax.Array:
-    cities = lax.iota(jnp.int32, problem.capacity)
-    return jax.vmap(lambda city: _distances(problem, city))(cities)
 
 
 def _distances(problem: TSP, city: jax.Array) -> jax.Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.islands import compiled as compiled_islands
 from experiments.islands.compiled import Setup
-from jaxopt_search.crossovers import permutations
+from jaxopt_search.crossovers import operators
 
 
 def matrices(n, seed=0):
@@ -17,7 +17,7 @@ def matrices(n, seed=0):
 
 def test_children_agree_with_the_library():
     """Figure 7 goes from position to position, the library along all chains at once."""
-    rng, pmx = np.random.default_rng(1), jax.jit(permutations.pmx)
+    rng, pmx = np.random.default_rng(1), jax.jit(operators.pmx)
     for n in (2, 9):
         for _ in range(20):
             first, second = (rng.permutation(n).astype(np.int32) for _ in range(2))

@@ -14,7 +14,6 @@ import jaxopt_search as js
 from jaxopt_search.backends import counts as portable_counts
 from jaxopt_search.backends import obstacle
 from jaxopt_search.problems.queens import attacks as evaluation
-from jaxopt_search.problems.queens.attacks import device, host
 
 ON_THREADS = [
     *(("threads", {"num_threads": count}) for count in (1, 40)),
@@ -50,7 +49,7 @@ def expected(n):
     [
         (name, n)
         for name in evaluation.SCHEMES
-        for n in ((5,) if name in host.HOST else (1, 5, 100))
+        for n in ((5,) if name in evaluation.ON_HOST else (1, 5, 100))
     ],
 )
 def test_all_schemes_count_the_same(name, n):
@@ -66,10 +65,10 @@ def test_all_schemes_count_the_same(name, n):
 def test_parts_of_what_is_compared_change_no_count(monkeypatch, lanes, rows, columns, n):
     """Many parts, whole or not, though a device's own size takes them all at once."""
     for name, size in (("_LANES", lanes), ("_ROWS", rows), ("_COLUMNS", columns)):
-        monkeypatch.setattr(device, name, size)
+        monkeypatch.setattr(evaluation, name, size)
     queens = jnp.asarray(placements(n))
-    by_list = functools.partial(device.fine_pairs, device.pair_list(n))
-    for count in (device.fine_index, by_list, device.coarse):
+    by_list = functools.partial(evaluation.fine_pairs, evaluation.pair_list(n))
+    for count in (evaluation.fine_index, by_list, evaluation.coarse):
         found = jax.jit(functools.partial(jax.lax.map, lambda one, count=count: count(one)))(queens)
         assert evaluation.as_python(found).tolist() == expected(n)
 
@@ -78,13 +77,17 @@ def test_parts_of_what_is_compared_change_no_count(monkeypatch, lanes, rows, col
 def test_options_change_no_count_on_the_host(name, options):
     """Neither the size of a task nor the number of threads, more than rows included."""
     for n in (1, 2, 3, 33, 100):
-        assert [host.HOST[name](row, **options) for row in placements(n)] == expected(n)
+        assert [getattr(evaluation, name)(row, **options) for row in placements(n)] == expected(n)
     assert js.attacking_pairs(placements(n)[:2], name, **options).tolist() == expected(n)[:2]
 
 
 def test_counts_of_threads_beyond_32_bits(monkeypatch):
     """What the host counts comes back whole, in batches, too."""
-    monkeypatch.setitem(host.HOST, "threads", lambda queens, num_threads: 5 * 2**40 + 3)
+
+    def count_many(queens, *, num_threads=None):
+        return 5 * 2**40 + 3
+
+    monkeypatch.setitem(evaluation._SCHEMES, "threads", count_many)
     count = evaluation.scheme("threads", 4, num_threads=77)
     queens = jnp.zeros((2, 4), jnp.int32)
     assert evaluation.as_python(jax.vmap(count)(queens)).tolist() == [5 * 2**40 + 3] * 2
@@ -103,9 +106,9 @@ def test_sums_over_pairs_go_beyond_32_bits(monkeypatch, name):
     Count = portable_counts.Count
     monkeypatch.setattr(portable_counts, "of", lambda count: Count(count >> 11, count << 21))
     for size in ("_LANES", "_ROWS", "_COLUMNS"):
-        monkeypatch.setattr(device, size, 64)
-    kernel = functools.partial(device.in_pieces, length=64, implementation="interpret")
-    count = {**device.PURE, "kernel": kernel}[name]
+        monkeypatch.setattr(evaluation, size, 64)
+    kernel = functools.partial(evaluation.in_pieces, length=64, implementation="interpret")
+    count = kernel if name == "kernel" else evaluation.scheme(name, 300)
     found = jax.jit(lambda queens: count(queens))(jnp.arange(300, dtype=jnp.int32))
     assert evaluation.as_python(found) == 300 * 299 // 2 * 2**21
 
@@ -174,7 +177,7 @@ def test_placements_of_any_integers(dtype):
 @pytest.mark.parametrize(("n", "length"), [(1, None), (5, 7), (255, 64)])
 def test_the_kernel_counts_the_same(n, length):
     """Pieces of less than a tile, of some tiles, and of all queens behind."""
-    count = functools.partial(device.in_pieces, length=length or n, implementation="interpret")
+    count = functools.partial(evaluation.in_pieces, length=length or n, implementation="interpret")
     found = jax.jit(functools.partial(jax.lax.map, count))(placements(n))
     assert evaluation.as_python(found).tolist() == expected(n)
 

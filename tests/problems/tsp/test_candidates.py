@@ -41,7 +41,7 @@ def test_coordinates_give_the_same_distances_as_a_matrix(n):
 TABLES = {
     "coordinates": lambda points: js.tsp_from_coords(points, storage="coordinates"),
     "matrix": lambda points: js.tsp(distances_of(points)),
-    "device": lambda points: traced.of_points(jnp.asarray(points, jnp.float32)),
+    "device": lambda points: traced.of_arrays(jnp.asarray(points, jnp.float32)),
 }
 
 

@@ -1,23 +1,31 @@
-"""Counting attacking pairs on the device: pure functions from a placement to a `Count`.
+"""How attacking queens are counted: eight published schemes, and one that takes O(n).
 
+By name, they are functions of one signature that can be traced, whatever they run on: see `Scheme`.
 All but `histogram` compare queens pair by pair. Written as q[i] + i and q[i] - i, the two diagonals
 of a queen, an attack is that either is the same for both queens.
 
-Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU", Algorithms 1 and 7 on.
+Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU".
 """
 
 import functools
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.tree_util import Partial
 
 from jaxopt_search import backends
 from jaxopt_search.backends import counts, loops, memory
 from jaxopt_search.backends.counts import Count
 from jaxopt_search.backends.memory import load
+from jaxopt_search.checks import check_count, check_option, num_cores
+
+__all__ = ["SCHEMES", "Scheme", "as_python", "attacking_pairs", "scheme"]
 
 Scheme: TypeAlias = Callable[[jax.Array], Count]
 """From [n] int32, the column of the queen in each row, to the number of attacking pairs."""
@@ -32,6 +40,13 @@ _KERNEL_ROWS, _KERNEL_COLUMNS, _NUM_WARPS = 64, 64, 2
 """Likewise in a kernel: a block of rows is a whole number of tiles of columns."""
 _MOST_IN_KERNEL = 2**22
 """Queens up to which sums of two coordinates are exact in float32."""
+_MOST_PAIRS_BYTES, _BYTES_PER_PAIR = 2**31, 8
+_RANGES_PER_THREAD = 8
+_BLOCK = 64
+"""Rows that a thread compares in one go; their attacks on a column add up in a byte."""
+
+
+# On the device: Algorithms 1 and 7 on.
 
 
 def serial(queens: jax.Array) -> Count:
@@ -52,7 +67,7 @@ def coarse(queens: jax.Array) -> Count:
     return _on_its_platform(queens, queens.shape[0], _COLUMNS)
 
 
-def subtasks(queens: jax.Array, *, threshold: int) -> Count:
+def subtasks(queens: jax.Array, *, threshold: int = 2**13) -> Count:
     """Counts with a lane for every `threshold` comparisons of a queen with those behind it."""
     return _on_its_platform(queens, threshold, threshold)
 
@@ -282,10 +297,221 @@ def on_diagonals(
     )
 
 
-PURE: dict[str, Callable[..., Count]] = {
+# On threads of the host: Algorithms 2 to 6. A thread compares some queens with all behind them, and
+# NumPy does that without holding Python's lock.
+
+
+def threads(queens: np.ndarray, *, num_threads: int | None = None) -> int:
+    """Counts on threads that take blocks of rows in turns.
+
+    Args:
+      queens: [n] integers.
+      num_threads: None for the number of cores.
+    """
+    num_threads = num_threads or num_cores()
+    n, attacks = len(queens), _attacks(queens)
+
+    def part(number: int) -> int:
+        starts = range(number * _BLOCK, n, num_threads * _BLOCK)
+        return sum(attacks(start, min(start + _BLOCK, n)) for start in starts)
+
+    return sum(_pool(num_threads).map(part, range(num_threads)))
+
+
+def range_reduce(queens: np.ndarray, *, num_threads: int | None = None) -> int:
+    """Counts by ranges of rows with equally many pairs, which idle threads take, and adds up."""
+    n, num_threads = len(queens), num_threads or num_cores()
+    parts, attacks = num_threads * _RANGES_PER_THREAD, _attacks(queens)
+    # Row i has n - 1 - i pairs, so that a share s of all is done after n - n sqrt(1 - s) rows.
+    bounds = (n * (1 - np.sqrt(1 - np.arange(parts + 1) / parts))).astype(int).tolist()
+    return sum(_pool(num_threads).map(attacks, bounds[:-1], bounds[1:]))
+
+
+def fork_join(queens: np.ndarray, *, threshold: int = 64, num_threads: int | None = None) -> int:
+    """Counts by halving the rows until at most `threshold` are left, and joins the halves in pairs.
+
+    A half is left to an idle thread; if none has begun it when it is needed, it is done at once.
+    The thread that calls is one of the `num_threads`.
+    """
+    num_threads, attacks = num_threads or num_cores(), _attacks(queens)
+    pool = _pool(num_threads - 1) if num_threads > 1 else None
+
+    def task(first: int, last: int) -> int:
+        if last - first <= threshold:
+            return attacks(first, last)
+        middle = (first + last) // 2
+        if pool is None:
+            return task(first, middle) + task(middle, last)
+        forked: Future[int] = pool.submit(task, first, middle)
+        own = task(middle, last)
+        return own + (task(first, middle) if forked.cancel() else forked.result())
+
+    return task(0, len(queens))
+
+
+def _attacks(queens: np.ndarray) -> Callable[[int, int], int]:
+    """Returns a function that counts how often queens in some rows attack queens behind them."""
+    place = np.arange(len(queens), dtype=queens.dtype)
+    diagonals = queens + place, queens - place
+    own_of_thread = threading.local()
+
+    def room(rows: int, columns: int) -> np.ndarray:
+        """Returns an array that the thread has used before: new memory would be cleared first."""
+        if not hasattr(own_of_thread, "room"):
+            own_of_thread.room = np.empty(_BLOCK * (len(queens) + 8), bool)
+        return own_of_thread.room[: rows * columns].reshape(rows, columns)
+
+    def of_block(first: int, last: int) -> int:
+        # Eight columns are summed up as one word, which takes no lock and an eighth of the time.
+        behind = len(queens) - last
+        alike = room(last - first, -(-behind // 8) * 8)
+        alike[:, behind:] = False
+        attacks = 0
+        for diagonal in diagonals:
+            own = diagonal[first:last, None]
+            np.equal(own, diagonal[last:], out=alike[:, :behind])
+            columns = np.add.reduce(alike.view(np.uint64), axis=0).view(np.uint8)
+            among = np.triu(own == diagonal[first:last], 1)
+            attacks += int(columns.sum(dtype=np.int64)) + int(np.count_nonzero(among))
+        return attacks
+
+    def count(first: int, last: int) -> int:
+        blocks = range(first, last, _BLOCK)
+        return sum(of_block(start, min(start + _BLOCK, last)) for start in blocks)
+
+    return count
+
+
+@functools.cache
+def _pool(num_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(num_threads, thread_name_prefix="jaxopt_search")
+
+
+# By name.
+
+_SCHEMES: dict[str, Callable[..., Any]] = {
     "serial": serial,
+    "threads": threads,
+    "range_reduce": range_reduce,
+    "fork_join": fork_join,
+    "fine_pairs": fine_pairs,
+    "fine_index": fine_index,
     "coarse": coarse,
     "subtasks": subtasks,
-    "fine_index": fine_index,
     "histogram": histogram,
 }
+SCHEMES = tuple(_SCHEMES)
+"""The paper's eight, in its order, and the one that takes O(n)."""
+ON_HOST = ("threads", "range_reduce", "fork_join")
+"""Those on threads of the host: functions from a numpy placement to an int."""
+
+
+def scheme(name: str, n: int, **options: int | None) -> Scheme:
+    """Returns a function that counts the attacking pairs of a placement of n queens.
+
+    All schemes return the same number. What they return is a pytree and can be handed to `jit`;
+    those on threads of the host are called back from there.
+
+    Args:
+      name: one of `SCHEMES`.
+      n: queens.
+      options: `num_threads` of `"threads"`, `"range_reduce"` and `"fork_join"`; `threshold`, rows
+        of `"fork_join"` or comparisons of `"subtasks"` that are not divided further; `max_bytes`
+        that the list of `"fine_pairs"` may take. Making it takes no more, counting 20 MB more.
+
+    Returns:
+      A function from [n] int32, the column of the queen in each row, to a `Count`.
+
+    Raises:
+      ValueError: for a name, an option or a number that is out of range.
+      MemoryError: if the list of pairs would take more than `max_bytes`.
+
+    Example:
+      >>> count = scheme("fork_join", 4, threshold=2)
+      >>> as_python(count(jnp.array([0, 1, 2, 3])))
+      6
+    """
+    check_option("evaluation", name, SCHEMES)
+    known: dict[str, Any] = _SCHEMES[name].__kwdefaults__ or {}
+    if name == "fine_pairs":
+        known = {"max_bytes": _MOST_PAIRS_BYTES}
+    for option in options:
+        if option not in known:
+            expected = ", ".join(known) or "no option"
+            raise ValueError(f"evaluation {name!r} has no option {option!r}, expected {expected}")
+    chosen: dict[str, Any] = {
+        option: value if value is known[option] else check_count(option, value, 1, None)
+        for option, value in (known | options).items()
+    }
+    if name == "fine_pairs":
+        num_bytes, most = n * (n - 1) // 2 * _BYTES_PER_PAIR, chosen["max_bytes"]
+        if num_bytes > most:
+            raise MemoryError(
+                f"the list of all pairs of {n} queens takes {num_bytes:,} bytes, more than"
+                f" max_bytes={most:,}; 'fine_index' needs none"
+            )
+        return Partial(fine_pairs, pair_list(n))
+    return Partial(_with_options(name, **chosen))
+
+
+@functools.cache
+def _with_options(name: str, **options: Any) -> Scheme:
+    """Returns the same function for the same options, so that it is compiled once."""
+    count = functools.partial(_SCHEMES[name], **options)
+    return functools.partial(_called_back, count) if name in ON_HOST else count
+
+
+def _called_back(count: Callable[[np.ndarray], int], queens: jax.Array) -> Count:
+    def words(queens: Any) -> tuple[Any, Any]:
+        high, low = divmod(count(np.asarray(queens)), 2**32)
+        return np.uint32(high), np.uint32(low)
+
+    word = jax.ShapeDtypeStruct((), jnp.uint32)
+    return Count(*jax.pure_callback(words, (word, word), queens, vmap_method="sequential"))
+
+
+@jax.jit
+def _counted(scheme: Scheme, queens: jax.Array) -> Count:
+    return jax.lax.map(scheme, queens)
+
+
+def as_python(count: Count) -> Any:
+    """Returns one count as a Python integer, several as an int64 array; on the host.
+
+    Example:
+      >>> as_python(Count(np.uint32(1), np.uint32(5)))
+      4294967301
+    """
+    return counts.on_host(count)
+
+
+def attacking_pairs(queens: Any, evaluation: str = "histogram", **options: int | None) -> Any:
+    """Returns how many pairs of queens attack each other along a diagonal, exactly.
+
+    Args:
+      queens: [n] or [B, n] integers from 0 to n - 1: the column of the queen in each row. Rows
+        need not be permutations: only diagonals count.
+      evaluation: one of `evaluation.SCHEMES`; all give the same number.
+      options: as in `evaluation.scheme`.
+
+    Returns:
+      An `int`; of several placements [B] int64.
+
+    Raises:
+      ValueError, MemoryError: as `evaluation.scheme`; or if `queens` is not of this kind.
+
+    Example:
+      >>> attacking_pairs([0, 1, 2, 3]), attacking_pairs([1, 3, 0, 2], "serial")
+      (6, 0)
+    """
+    queens = np.asarray(queens)
+    is_number = np.issubdtype(queens.dtype, np.integer) and queens.ndim in (1, 2)
+    n = queens.shape[-1] if queens.ndim else 0
+    if not is_number or not n or queens.min(initial=0) < 0 or queens.max(initial=0) >= n:
+        raise ValueError(
+            f"queens has shape {queens.shape} and dtype {queens.dtype}, expected [n] or [B, n]"
+            " integers from 0 to n - 1"
+        )
+    placed = jnp.asarray(queens.reshape(-1, n), jnp.int32)
+    found = as_python(_counted(scheme(evaluation, n, **options), placed))
+    return found if queens.ndim == 2 else int(found[0])

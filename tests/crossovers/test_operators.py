@@ -7,7 +7,7 @@ import pytest
 from references import slow_ox, slow_pmx
 
 from jaxopt_search.backends import rows
-from jaxopt_search.crossovers import permutations
+from jaxopt_search.crossovers import operators
 from jaxopt_search.problems.permutation import inverse
 
 CASES_PER_SIZE = 600
@@ -31,7 +31,7 @@ def parents(n, number):
 def test_pmx(n):
     """What both parents have stays, so that what is fixed stays fixed."""
     first, second, mask, _ = parents(n, CASES_PER_SIZE)
-    children = np.asarray(jax.jit(jax.vmap(permutations.pmx))(first, second, mask))
+    children = np.asarray(jax.jit(jax.vmap(operators.pmx))(first, second, mask))
     expected = [slow_pmx(*case) for case in zip(first, second, mask, strict=True)]
     np.testing.assert_array_equal(children, expected)
     assert (np.sort(children, axis=1) == np.arange(n)).all()
@@ -53,8 +53,8 @@ def test_ox_of_rows(n):
         positions = jax.vmap(inverse)(table)
 
         def make(block, children):
-            given = permutations.Parents(table, positions, behind, *cuts, swap)
-            return permutations.ox_rows(block, given, children, None)[0]
+            given = operators.Parents(table, positions, behind, *cuts, swap)
+            return operators.ox_rows(block, given, children, None)[0]
 
         return rows.by_rows((CASES_PER_SIZE, n), make, jnp.zeros((CASES_PER_SIZE, n), jnp.int32))
 
@@ -70,4 +70,4 @@ def test_ox_of_rows(n):
 @pytest.mark.parametrize("parent", [np.zeros((2, 3), np.int32), np.zeros(3, np.float32)])
 def test_what_is_no_permutation_is_refused(parent):
     with pytest.raises(TypeError, match="a parent is .*expected a permutation, int32"):
-        permutations.pmx(parent, parent, parent > 0)
+        operators.pmx(parent, parent, parent > 0)
