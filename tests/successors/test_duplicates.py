@@ -48,7 +48,7 @@ def test_duplicates_are_those_that_equal_an_earlier_one():
     for number, of in ((0, None), (1, None), (300, None), (300, parent)):
         states = few_states(number)
         found = js.successors.duplicates(states, of)
-        assert found.dtype == np.bool_ and found.shape == (number,)
+        assert found.dtype == jnp.bool_ and found.shape == (number,)
         np.testing.assert_array_equal(found, by_comparing(states, of))
 
 
