@@ -485,25 +485,6 @@ class Emitter:
             self.put(f"const {type_of(dtype)} {total(slot)} = {own};")
         return [{layout: total}]
 
-    def on_argmin(self, equation: Equation, layouts: Layouts) -> list[Any]:
-        (atom,), (output,) = equation.inputs, equation.outputs
-        if len(_squeezed(atom.aval.shape)) != 1 or len(atom.aval.shape) != 1:
-            raise Unportable(f"uses {equation.name} over one axis of several")
-        op, layout = {"argmin": "Min", "argmax": "Max"}[equation.name], natural(atom)
-        value, dtype = self.get(atom, layout), output.aval.dtype
-        best = self._all_reduced(atom.aval.dtype, op, layout, value)(0)
-        kind, beyond = type_of(dtype), layout.count
-
-        def place(slot: int) -> str:
-            own = value(slot)
-            is_best = f"{own} == {best} || ({own} != {own} && {best} != {best})"
-            return f"({kind})({is_best} ? {self.entry(layout, slot)} : {beyond})"
-
-        places = self.define(dtype, layout, place)
-        return [{UNIFORM: self._all_reduced(dtype, "Min", layout, places)}]
-
-    on_argmax = on_argmin
-
     def on_pick(self, equation: Equation, layouts: Layouts) -> list[Any]:
         values, lane = equation.inputs
         dtype, layout = values.aval.dtype, natural(values)
