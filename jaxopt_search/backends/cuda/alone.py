@@ -8,7 +8,6 @@ from the first entry to the last.
 """
 
 import contextlib
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -539,8 +538,8 @@ class Alone:
 
     def on_cond(self, equation: Any, inputs: list[Array]) -> list[Array]:
         zero = [
-            Array(output.shape, output.aval.dtype, functools.partial(_zero, output))
-            for output in equation.outputs
+            number_of(literal(0, one.aval.dtype), one.aval.dtype)._replace(shape=one.shape)
+            for one in equation.outputs
         ]
         variables = self._variables(zero)
         chosen = self.define(np.int32, f"(int)({inputs[0].at(())})")
@@ -548,10 +547,6 @@ class Alone:
             with self.within(f"if ({chosen} == {number})"):
                 self._assign(variables, self.run(block))
         return [array for _, array in variables]
-
-
-def _zero(output: Any, place: Place) -> str:
-    return literal(0, output.aval.dtype)
 
 
 def _needed(block: Block) -> tuple[set[Any], set[Any]]:
