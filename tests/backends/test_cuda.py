@@ -263,7 +263,7 @@ def test_nvrtc_compiles_what_is_emitted(monkeypatch):
 
     def note(*operands, program, groups, num_warps):
         kernels.append(emit.emit(program, groups, 4, 99))
-        return operands[-len(program.is_buffer) :]
+        return operands[-len(program.out_avals) :]
 
     monkeypatch.setattr(launch, "_interpreted", note)
     launched("interpret", 3)  # a number of warps that no other test has
