@@ -110,12 +110,14 @@ VIEWS = "reshape", "squeeze", "expand_dims"
 
 
 def _place_of(best: Callable[..., jax.Array], x: jax.Array, *, axes: Any, index_dtype: Any) -> Any:
+    """Returns where the best along an axis stands, the first of equals."""
     (axis,), places = axes, lax.broadcasted_iota(index_dtype, x.shape, axes[0])
     is_best = (x == best(x, axis, keepdims=True)) | (x != x)  # NaN wins
     return jnp.min(jnp.where(is_best, places, x.shape[axis]), axis)
 
 
 def _product(a: jax.Array, b: jax.Array, *, dimension_numbers: Any, **params: Any) -> jax.Array:
+    """Returns the sums of products; axes of both, of the first, then of the second remain."""
     (ours, theirs), (of_a, of_b) = dimension_numbers
     free = [axis for axis in range(a.ndim) if axis not in (*ours, *of_a)]
     other = [axis for axis in range(b.ndim) if axis not in (*theirs, *of_b)]
@@ -262,7 +264,7 @@ def _inline(
     Args:
       found: the results of pure operations so far, which are not computed again.
       callers: the equations that call this jaxpr, the innermost first.
-      is_ours: whether its own equations stand in no function of interest.
+      is_ours: whether it is from `MADE_OF_OTHERS`, so that only callers tell where it stands.
     """
     jaxpr = _open(closed)
     known = dict(zip(jaxpr.invars, arguments, strict=True))
