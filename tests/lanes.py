@@ -30,7 +30,7 @@ def played(monkeypatch, laid_out=lambda num_warps: (num_warps, 0)):
 
     def play(*operands, program, groups, num_warps):
         kernel = emit.emit(program, groups, *laid_out(num_warps))
-        count = len(program.is_buffer)
+        count = len(program.out_avals)
         owns = operands[-count:]
         num_programs = owns[0].shape[0]
 

@@ -188,18 +188,24 @@ def plain(read, k):
     parts = [
         jnp.sum(order * jnp.arange(n)),
         jnp.sum(ranks * jnp.arange(n)),
-        jnp.sum(square @ square.T * jnp.arange(9)[:, None]),
+        jnp.sum(square @ square.T * jnp.arange(9)[:, None])
+        + jnp.sum(
+            jnp.einsum(
+                "bij,bkj->bik", table[:12, :5].reshape(3, 4, 5), square[:6, :5].reshape(3, 2, 5)
+            )
+        ),
         jnp.sum(window * jnp.arange(5)[None]) + jnp.max(changed, axis=0)[k],
         last + seen + jnp.sum(rows * jnp.arange(3)[None]),
         halved[1] + either + jnp.sum(once * 3 + 1),
         jnp.sum(jnp.asarray(HELD)[order % 7])
         + jnp.argmax(order) * 100
+        + jnp.sum(jnp.argmin(table[:9] % 5, axis=1) * jnp.arange(9))
         + jnp.argmin(jnp.concatenate([order, order[:5] - 1])),
         jnp.sum(jnp.cumsum(table, axis=1, dtype=jnp.int32)[:, 4] ^ jnp.min(table, axis=1)),
         jnp.sum(table[jnp.array(2), jnp.minimum(order % 9, 8)]),
         jnp.sum(jnp.take(numbers, jnp.arange(4) + 68 + k, mode="fill", fill_value=5)),
         jnp.all(order < 200) + jnp.stack([k, k + 1], axis=-1)[1],
-        jnp.sum(jnp.pad(table, ((2, 1), (0, 3)), constant_values=4)[k % 19] * jnp.arange(131)),
+        jnp.sum(jax.lax.pad(table, k, ((2, 1, 0), (-1, 3, 0)))[k % 19] * jnp.arange(130)),
         jnp.sum(numbers.at[k].set(3)[order % n] * order.at[jnp.stack([k, k])].set(k * k)[::-1]),
         (floats[k % 70] * 3 + jnp.sqrt(jnp.abs(floats[k]))).astype(jnp.int32),
         jnp.sum(shared * jnp.arange(5)[None]) + jnp.sum(jnp.concatenate([numbers[:0], order])),
@@ -257,7 +263,7 @@ def test_nvrtc_compiles_what_is_emitted(monkeypatch):
 
     def note(*operands, program, groups, num_warps):
         kernels.append(emit.emit(program, groups, 4, 99))
-        return operands[-len(program.is_buffer) :]
+        return operands[-len(program.out_avals) :]
 
     monkeypatch.setattr(launch, "_interpreted", note)
     launched("interpret", 3)  # a number of warps that no other test has

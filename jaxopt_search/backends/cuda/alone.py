@@ -8,7 +8,6 @@ from the first entry to the last.
 """
 
 import contextlib
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -287,25 +286,6 @@ class Alone:
         starts, steps = equation.params["start_indices"], equation.params["strides"]
         return self._view(equation, inputs[0], range(len(starts)), starts, steps)
 
-    def on_pad(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        array, value = inputs
-        if any(inner for *_, inner in equation.params["padding_config"]):
-            raise Unportable("uses pad between entries")
-        lows = [low for low, *_ in equation.params["padding_config"]]
-
-        def at(place: Place) -> str:
-            own, tests = [], []
-            for index, low, size in zip(place, lows, array.shape, strict=True):
-                here = self.define(
-                    np.int32, f"{index} - {low}" if low >= 0 else f"{index} + {-low}"
-                )
-                tests.append(f"(unsigned){here} < {size}u")
-                own.append(f"clamp(0, {here}, {size - 1})")
-            entry, nothing = array.at(tuple(own)), value.at(())
-            return self.define(array.dtype, f"({' && '.join(tests)} ? {entry} : {nothing})")
-
-        return [Array(equation.outputs[0].shape, array.dtype, at, array.weight + 4)]
-
     def on_concatenate(self, equation: Any, inputs: list[Array]) -> list[Array]:
         axis, (output,) = equation.params["dimension"], equation.outputs
         inputs = [array for array in inputs if array.shape[axis]]
@@ -326,21 +306,6 @@ class Alone:
             return text
 
         weight = sum(2 + array.weight for array in inputs)
-        return [Array(output.shape, output.aval.dtype, at, weight)]
-
-    def on_stack(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        axis, (output,) = equation.params["axis"], equation.outputs
-
-        def at(place: Place) -> str:
-            own, index, text = (*place[:axis], *place[axis + 1 :]), place[axis], ""
-            if index.isdigit():
-                return inputs[int(index)].at(own)
-            for number, array in reversed(list(enumerate(inputs))):
-                test = f"({index} == {number} ? {array.at(own)} : {text})"
-                text = self.define(output.aval.dtype, test if text else array.at(own))
-            return text
-
-        weight = sum(1 + array.weight for array in inputs)
         return [Array(output.shape, output.aval.dtype, at, weight)]
 
     def on_dynamic_slice(self, equation: Any, inputs: list[Array]) -> list[Array]:
@@ -399,21 +364,6 @@ class Alone:
     on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
     on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
 
-    def on_argmin(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        (array,), (output,) = inputs, equation.outputs
-        if len(array.shape) != 1:
-            raise Unportable(f"uses {equation.name} over one axis of several")
-        sign = {"argmin": "<", "argmax": ">"}[equation.name]
-        best = self.variable(array.dtype, array.at(("0",)))
-        place = self.variable(output.aval.dtype, "0")
-        with self.loops(array.shape) as (index,):
-            own = self.define(array.dtype, array.at((index,)))
-            test = f"{own} {sign} {best} || ({own} != {own} && {best} == {best})"
-            self.put(f"if ({test}) {best} = {own}, {place} = {index};")
-        return [Array((), output.aval.dtype, lambda _: place)]
-
-    on_argmax = on_argmin
-
     def on_cumsum(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array,), params = inputs, equation.params
         op = _CUMULATIVE[equation.name]
@@ -429,24 +379,6 @@ class Alone:
         return [stored(name, array.shape, array.dtype)]
 
     on_cumprod = on_cummax = on_cummin = on_cumsum
-
-    def on_dot_general(self, equation: Any, inputs: list[Array]) -> list[Array]:
-        (a, b), (output,) = inputs, equation.outputs
-        (ours, theirs), (batch, other_batch) = equation.params["dimension_numbers"]
-        if batch or other_batch:
-            raise Unportable("uses products of several matrices at once")
-        free = [axis for axis in range(len(a.shape)) if axis not in ours]
-        other = [axis for axis in range(len(b.shape)) if axis not in theirs]
-        kind, rows, axes = type_of(output.aval.dtype), len(free), len(output.shape)
-
-        def at(place: Place) -> str:
-            first = a.at(_along((*free, *ours), (*place[:rows], *place[axes:])))
-            second = b.at(_along((*other, *theirs), place[rows:]))
-            return f"mul(({kind}){first}, ({kind}){second})"
-
-        shape = *output.shape, *(a.shape[axis] for axis in ours)
-        product = Array(shape, output.aval.dtype, at)
-        return self._reduced("Sum", output, product, range(axes, len(shape)))
 
     # Indices.
     def on_gather(self, equation: Any, inputs: list[Array]) -> list[Array]:
@@ -606,8 +538,8 @@ class Alone:
 
     def on_cond(self, equation: Any, inputs: list[Array]) -> list[Array]:
         zero = [
-            Array(output.shape, output.aval.dtype, functools.partial(_zero, output))
-            for output in equation.outputs
+            number_of(literal(0, one.aval.dtype), one.aval.dtype)._replace(shape=one.shape)
+            for one in equation.outputs
         ]
         variables = self._variables(zero)
         chosen = self.define(np.int32, f"(int)({inputs[0].at(())})")
@@ -615,10 +547,6 @@ class Alone:
             with self.within(f"if ({chosen} == {number})"):
                 self._assign(variables, self.run(block))
         return [array for _, array in variables]
-
-
-def _zero(output: Any, place: Place) -> str:
-    return literal(0, output.aval.dtype)
 
 
 def _needed(block: Block) -> tuple[set[Any], set[Any]]:

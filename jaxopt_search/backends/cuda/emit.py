@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxopt_search.backends.backend import LANES
 from jaxopt_search.backends.cuda.alone import Alone, Array, number_of, stored
@@ -35,7 +35,7 @@ from jaxopt_search.backends.cuda.operations import (
     literal,
     type_of,
 )
-from jaxopt_search.backends.cuda.trace import Program, Unportable
+from jaxopt_search.backends.cuda.trace import Unportable
 
 HEADER = (pathlib.Path(__file__).parent / "header.h").read_text()
 BARRIER_AFTER_WRITES = False
@@ -182,7 +182,7 @@ class _Part(NamedTuple):
     version: int
 
 
-Accesses: TypeAlias = dict[Any, set[tuple[bool, Any]]]
+Accesses: TypeAlias = dict[Any, frozenset[tuple[bool, Any]]]
 """Of each array, whether it was written, and by what key."""
 
 
@@ -205,9 +205,9 @@ class Emitter:
         self.lines: list[str] = []
         self.depth = 1
         self.scratch = 0
-        self._number, self._numbers = 0, itertools.count()
+        self._numbers = itertools.count()
         self._slots, self._in_slots = range(0), []  # lines that are yet to be written for each slot
-        self._accesses: Accesses = defaultdict(set)
+        self._accesses: Accesses = defaultdict(frozenset)
         # Of writes to each array so far, by which reads of what is no more are found.
         self._versions: dict[_Storage, int] = defaultdict(int)
         self._loops = 0  # around the code that is written
@@ -265,8 +265,7 @@ class Emitter:
         self.put("}")
 
     def name(self) -> str:
-        self._number += 1
-        return f"v{self._number}"
+        return f"v{next(self._numbers)}"
 
     def define(self, dtype: Any, layout: Layout, expression: Value) -> Value:
         """Writes the definition of a value."""
@@ -307,7 +306,7 @@ class Emitter:
             if (is_write or was_write) and (key is None or key != other):
                 self.barrier()
                 break
-        self._accesses[storage].add((is_write, key))
+        self._accesses[storage] |= {(is_write, key)}
 
     def _key(self, index: Any, layout: Layout) -> Any:
         is_dealt_out_once = layout.repeat == 1 and not self.owner(layout)
@@ -479,30 +478,11 @@ class Emitter:
         for slot in self.slots(layout):
             own = f"scan<{group}>({value(slot)}, t, exchange, turn)"
             if slot % parts:  # what stands before: the last one of the slot before
-                own = f"add({self.name()}, {own})"
                 before = f"last<{group}>({total(slot - 1)}, t, exchange, turn)"
-                self.put(f"const {type_of(dtype)} v{self._number} = {before};")
+                self.put(f"const {type_of(dtype)} {(name := self.name())} = {before};")
+                own = f"add({name}, {own})"
             self.put(f"const {type_of(dtype)} {total(slot)} = {own};")
         return [{layout: total}]
-
-    def on_argmin(self, equation: Equation, layouts: Layouts) -> list[Any]:
-        (atom,), (output,) = equation.inputs, equation.outputs
-        if len(_squeezed(atom.aval.shape)) != 1 or len(atom.aval.shape) != 1:
-            raise Unportable(f"uses {equation.name} over one axis of several")
-        op, layout = {"argmin": "Min", "argmax": "Max"}[equation.name], natural(atom)
-        value, dtype = self.get(atom, layout), output.aval.dtype
-        best = self._all_reduced(atom.aval.dtype, op, layout, value)(0)
-        kind, beyond = type_of(dtype), layout.count
-
-        def place(slot: int) -> str:
-            own = value(slot)
-            is_best = f"{own} == {best} || ({own} != {own} && {best} != {best})"
-            return f"({kind})({is_best} ? {self.entry(layout, slot)} : {beyond})"
-
-        places = self.define(dtype, layout, place)
-        return [{UNIFORM: self._all_reduced(dtype, "Min", layout, places)}]
-
-    on_argmax = on_argmin
 
     def on_pick(self, equation: Equation, layouts: Layouts) -> list[Any]:
         values, lane = equation.inputs
@@ -621,10 +601,10 @@ class Emitter:
         which, count = self.get(equation.inputs[0], UNIFORM)(0), len(equation.blocks)
         results, ends = self._variables(equation.outputs), []
         accesses, versions = self._accesses, self._versions
-        after: Any = defaultdict(set)
+        after: Accesses = defaultdict(frozenset)
         last: Any = defaultdict(int)
         for number, block in enumerate(equation.blocks):
-            self._accesses, self._versions = _copied(accesses), versions.copy()
+            self._accesses, self._versions = accesses.copy(), versions.copy()
             test = f"if ({which} == {number})" if number == 0 else f"else if ({which} == {number})"
             if count == 2:
                 test = f"if (!{which})" if number == 0 else "else"
@@ -654,7 +634,7 @@ class Emitter:
             for layout, variable in (carried[number] or {}).items():
                 self.assign(layout, variable, self.get(atom, layout))
         self.known.update(zip(equation.given, starts, strict=True))
-        before = _copied(self._accesses)
+        before = self._accesses.copy()
         for storage in (*written, "scratch"):  # by the step before
             self._accesses[storage] |= {(True, None), (False, None)}
         head = "for (;;)" if tests else f"for (int j = 0; j < {equation.params['length']}; j++)"
@@ -705,10 +685,6 @@ class Emitter:
         return results
 
 
-def _copied(accesses: Accesses) -> Accesses:
-    return defaultdict(set, {storage: set(them) for storage, them in accesses.items()})
-
-
 def _formatted(text: str, values: list[Value]) -> Value:
     return lambda slot: text.format(*(value(slot) for value in values))
 
@@ -737,21 +713,21 @@ class Code(NamedTuple):
     shared: int
 
 
-def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 0) -> Code:
+def emit(program: ClosedJaxpr, groups: tuple[int, ...], num_warps: int, room: int = 0) -> Code:
     """Returns the C++ of a kernel.
 
     Args:
-      program: what is to run.
+      program: as `trace` returns it.
       groups: of each operand, how many programs next to one another read the same row of it; 0 for
         all programs, where the operand has no axis of programs.
       num_warps: of a program, a power of two.
       room: bytes of shared memory of a program, for the arrays that it touches most.
     """
-    arguments = [Var(aval) for aval in program.jaxpr.in_avals]
-    block = block_of(program.jaxpr, arguments)
+    arguments = [Var(aval) for aval in program.in_avals]
+    block = block_of(program, arguments)
     threads = num_warps * LANES
     emitter = Emitter(threads)
-    wanted = [{MEMORY if is_buffer else UNIFORM} for is_buffer in program.is_buffer]
+    wanted = [{MEMORY if aval.shape else UNIFORM} for aval in program.out_avals]
     demand(block, wanted, emitter.wanted)
     first = len(arguments) - len(block.outputs)  # of what is carried
     storages: dict[int, _Storage] = {}
@@ -763,7 +739,7 @@ def emit(program: Program, groups: tuple[int, ...], num_warps: int, room: int = 
             emitter.known[var] = {UNIFORM: lambda slot, name=f"s{number}": name}
     results = emitter.run(block)
     for number, result in enumerate(results, first):
-        if program.is_buffer[number - first]:
+        if arguments[number].shape:
             if not isinstance(result, _Part) or result.storage is not storages[number]:
                 raise Unportable(_REPLACES)
         elif (value := result[UNIFORM](0)) != f"s{number}":

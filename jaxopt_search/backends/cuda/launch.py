@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
-from jax.extend.core import Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import batching, mlir
 
 from jaxopt_search.backends import memory
@@ -54,7 +54,7 @@ class Launcher(trace.Kernel):
         owns, structure = jax.tree.flatten(carry)
         num_programs = owns[0].shape[0]
         read = (shared, _rows(between)) if parts else shared
-        program, held = trace.trace(body, _shapes(read), _shapes(_rows(carry)), self.name)
+        program, held = trace.trace(body, trace.shapes_of(read), _rows(carry), self.name)
         groups = [0] * (len(held) + 1 + len(wholes))
         groups += [num_programs // leaf.shape[0] for leaf in parts]
         results = launch_p.bind(
@@ -79,15 +79,9 @@ def _rows(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), tree)
 
 
-def _shapes(tree: Any) -> Any:
-    return jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), tree
-    )
-
-
 @launch_p.def_abstract_eval
-def _(*operands: Any, program: trace.Program, **_: Any) -> Any:
-    return [ShapedArray(one.shape, one.dtype) for one in operands[-len(program.is_buffer) :]]
+def _(*operands: Any, program: ClosedJaxpr, **_: Any) -> Any:
+    return [ShapedArray(one.shape, one.dtype) for one in operands[-len(program.out_avals) :]]
 
 
 @launch_p.def_impl
@@ -102,7 +96,6 @@ def _batched(
     (size,) = {
         one.shape[axis] for one, axis in zip(operands, axes, strict=True) if axis is not None
     }
-    count = len(params["program"].is_buffer)
     flat, of_all = [], []
     for one, axis, group in zip(operands, axes, groups, strict=True):
         if axis is not None or group:
@@ -114,7 +107,7 @@ def _batched(
         num_programs if new else group for new, group in zip(of_all, groups, strict=True)
     )
     results = launch_p.bind(*flat, groups=groups, **params)
-    return [one.reshape(size, -1, *one.shape[1:]) for one in results], [0] * count
+    return [one.reshape(size, -1, *one.shape[1:]) for one in results], [0] * len(results)
 
 
 batching.primitive_batchers[launch_p] = _batched
@@ -129,11 +122,11 @@ mlir.register_lowering(launch_p, _lowered)
 
 
 def _on_gpu(
-    *operands: jax.Array, program: trace.Program, groups: tuple[int, ...], num_warps: int
+    *operands: jax.Array, program: ClosedJaxpr, groups: tuple[int, ...], num_warps: int
 ) -> Any:
     from jaxlib import gpu_triton as launcher
 
-    count = len(program.is_buffer)
+    count = len(program.out_avals)
     first, owns = len(operands) - count, operands[-count:]
     num_programs = owns[0].shape[0]
     device, sizes = _device(), [math.prod(one.shape[1:]) * one.dtype.itemsize for one in owns]
@@ -219,14 +212,14 @@ def _room_for(device: _Device, sizes: list[int], num_programs: int, num_warps: i
 
 
 def _interpreted(
-    *operands: jax.Array, program: trace.Program, groups: tuple[int, ...], num_warps: int
+    *operands: jax.Array, program: ClosedJaxpr, groups: tuple[int, ...], num_warps: int
 ) -> list[jax.Array]:
     repeated = [
         jnp.repeat(one, group, axis=0) if group > 1 else one
         for one, group in zip(operands, groups, strict=True)
     ]
     axes = tuple(0 if group else None for group in groups)
-    return jax.vmap(jaxpr_as_fun(program.jaxpr), axes)(*repeated)
+    return jax.vmap(jaxpr_as_fun(program), axes)(*repeated)
 
 
 def obstacle(fn: Callable[..., Any], *args: Any) -> str:
@@ -299,29 +292,26 @@ def _store(buffer: jax.Array, index: jax.Array, *what: jax.Array) -> jax.Array:
     return _xla.store_lanes(buffer.ravel(), (index,), *what).reshape(buffer.shape)
 
 
-for _primitive, _fn in {
-    trace.load_p: _load,
-    trace.store_p: _store,
-    trace.copy_p: _xla.copy,
-    trace.pick_p: _xla.pick,
-    trace.settled_p: _xla.settled,
-}.items():
-    mlir.register_lowering(_primitive, mlir.lower_fun(_fn, multiple_results=False))
-    batching.primitive_batchers[_primitive] = functools.partial(
-        lambda fn, operands, axes: (jax.vmap(fn, tuple(axes))(*operands), 0), _fn
-    )
-
-
 def _each(*operands: jax.Array, jaxpr: Any, num_shared: int) -> list[jax.Array]:
     fn = jaxpr_as_fun(jaxpr)
     parts = operands[:num_shared], operands[num_shared:]
     return _xla.each(lambda shared, lanes: fn(*shared, *lanes), *parts)
 
 
-def _each_batched(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
-    made = jax.vmap(functools.partial(_each, **params), tuple(axes))(*operands)
-    return made, [0] * len(made)
+def _side_by_side(
+    fn: Callable[..., Any], operands: Sequence[Any], axes: Sequence[Any], **params: Any
+) -> Any:
+    made = jax.vmap(functools.partial(fn, **params), tuple(axes))(*operands)
+    return made, jax.tree.map(lambda _: 0, made)
 
 
-mlir.register_lowering(trace.each_p, mlir.lower_fun(_each))
-batching.primitive_batchers[trace.each_p] = _each_batched
+for _primitive, _fn in {
+    trace.load_p: _load,
+    trace.store_p: _store,
+    trace.copy_p: _xla.copy,
+    trace.pick_p: _xla.pick,
+    trace.settled_p: _xla.settled,
+    trace.each_p: _each,
+}.items():
+    mlir.register_lowering(_primitive, mlir.lower_fun(_fn, _primitive.multiple_results))
+    batching.primitive_batchers[_primitive] = functools.partial(_side_by_side, _fn)

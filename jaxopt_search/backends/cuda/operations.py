@@ -7,8 +7,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxopt_search.backends.cuda.trace import Unportable
@@ -105,6 +107,50 @@ REDUCTIONS = {
     "reduce_xor": "Xor",
 }
 VIEWS = "reshape", "squeeze", "expand_dims"
+
+
+def _place_of(best: Callable[..., jax.Array], x: jax.Array, *, axes: Any, index_dtype: Any) -> Any:
+    """Returns where the best along an axis stands, the first of equals."""
+    (axis,), places = axes, lax.broadcasted_iota(index_dtype, x.shape, axes[0])
+    is_best = (x == best(x, axis, keepdims=True)) | (x != x)  # NaN wins
+    return jnp.min(jnp.where(is_best, places, x.shape[axis]), axis)
+
+
+def _product(a: jax.Array, b: jax.Array, *, dimension_numbers: Any, **params: Any) -> jax.Array:
+    """Returns the sums of products; axes of both, of the first, then of the second remain."""
+    (ours, theirs), (of_a, of_b) = dimension_numbers
+    free = [axis for axis in range(a.ndim) if axis not in (*ours, *of_a)]
+    other = [axis for axis in range(b.ndim) if axis not in (*theirs, *of_b)]
+    kind, last = params["preferred_element_type"] or a.dtype, len(of_a) + len(free) + len(other)
+    a = jnp.transpose(a, (*of_a, *free, *ours)).astype(kind)
+    b = jnp.transpose(b, (*of_b, *other, *theirs)).astype(kind)
+    middle = range(len(of_a) + len(free), last)
+    terms = jnp.expand_dims(a, middle) * jnp.expand_dims(b, range(len(of_b), middle.start))
+    return jnp.sum(terms, range(last, terms.ndim), dtype=kind)
+
+
+def _padded(x: jax.Array, value: jax.Array, *, padding_config: Any) -> jax.Array:
+    for axis, (low, high, between) in enumerate(padding_config):
+        if between:
+            raise Unportable("uses pad between entries")
+        if low or high:
+            x = lax.slice_in_dim(x, max(-low, 0), x.shape[axis] - max(-high, 0), axis=axis)
+            sizes = ((*x.shape[:axis], max(n, 0), *x.shape[axis + 1 :]) for n in (low, high))
+            before, behind = (jnp.full(size, value) for size in sizes)
+            x = jnp.concatenate([before, x, behind], axis)
+    return x
+
+
+MADE_OF_OTHERS: dict[str, Callable[..., Any]] = {
+    "argmin": functools.partial(_place_of, jnp.min),
+    "argmax": functools.partial(_place_of, jnp.max),
+    "dot_general": _product,
+    "pad": _padded,
+    "stack": lambda *arrays, axis: jnp.concatenate(
+        [jnp.expand_dims(one, axis) for one in arrays], axis
+    ),
+}
+"""Operations by simpler ones: functions of the operands and the parameters."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -206,13 +252,19 @@ def _results(equation: Equation) -> Any:
 
 
 def _inline(
-    closed: Any, arguments: list[Any], into: list[Equation], found: Any, callers: tuple[Any, ...]
+    closed: Any,
+    arguments: list[Any],
+    into: list[Equation],
+    found: Any,
+    callers: tuple[Any, ...],
+    is_ours: bool = False,
 ) -> list[Any]:
     """Appends the equations of a jaxpr, and returns its results.
 
     Args:
       found: the results of pure operations so far, which are not computed again.
       callers: the equations that call this jaxpr, the innermost first.
+      is_ours: whether it is from `MADE_OF_OTHERS`, so that only callers tell where it stands.
     """
     jaxpr = _open(closed)
     known = dict(zip(jaxpr.invars, arguments, strict=True))
@@ -226,9 +278,16 @@ def _inline(
 
     for eqn in jaxpr.eqns:
         name, params, inputs = eqn.primitive.name, eqn.params, [*map(read, eqn.invars)]
+        origins = callers if is_ours else (eqn, *callers)
         if name in _CALLS:
             inner = params.get("jaxpr") or params.get("call_jaxpr") or params["fun_jaxpr"]
-            outputs = _inline(inner, inputs, into, found, (eqn, *callers))
+            outputs = _inline(inner, inputs, into, found, origins, is_ours)
+        elif name in MADE_OF_OTHERS:
+            try:
+                inner = _made_of_others(eqn)
+            except Unportable as error:
+                raise error.at(origins) from None
+            outputs = _inline(inner, inputs, into, found, origins, True)
         else:
             key = _key_of(name, inputs, params)
             if outputs := found.get(key):
@@ -238,12 +297,17 @@ def _inline(
             if key:
                 found[key] = outputs
             inputs, blocks, given, around = _nested(eqn, inputs)
-            origins = eqn, *callers
             equation = Equation(name, inputs, outputs, params, blocks, given, around, origins)
             into.append(equation)
             outputs = _results(equation)
         known.update(zip(eqn.outvars, outputs, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
+
+
+def _made_of_others(eqn: Any) -> ClosedJaxpr:
+    made = functools.partial(MADE_OF_OTHERS[eqn.primitive.name], **eqn.params)
+    avals = (var.aval for var in eqn.invars)
+    return jax.make_jaxpr(made)(*(jax.ShapeDtypeStruct(one.shape, one.dtype) for one in avals))
 
 
 def _key_of(name: str, inputs: list[Any], params: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ import pathlib
 import traceback
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -117,6 +117,13 @@ def _array(leaf: Any) -> Any:
     return leaf.array if isinstance(leaf, Buffer) else leaf
 
 
+def shapes_of(tree: Any) -> Any:
+    """Returns the shapes and dtypes of arrays and numbers."""
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), tree
+    )
+
+
 class Kernel(Backend):
     """A search in a program of a kernel: code that is traced to be emitted, or interpreted."""
 
@@ -165,25 +172,17 @@ class Kernel(Backend):
         return pick_p.bind(values, lane)
 
     def each(self, fn: Callable[[Any, Any], Any], shared: Any, lanes: Any) -> Any:
-        all_read, each = (jax.tree.flatten(tree) for tree in (shared, lanes))
-        arrays, values = [_array(leaf) for leaf in all_read[0]], [*map(jnp.asarray, each[0])]
-        structures = []
-
-        def alone(*own: jax.Array) -> list[Any]:
-            read = all_read[1].unflatten(own[: len(arrays)])
-            result = fn(read, each[1].unflatten(own[len(arrays) :]))
-            leaves, structure = jax.tree.flatten(result)
-            structures.append(structure)
-            return leaves
-
-        shapes = [jax.ShapeDtypeStruct(jnp.shape(one), jnp.result_type(one)) for one in arrays]
-        shapes += [jax.ShapeDtypeStruct((), value.dtype) for value in values]
-        jaxpr, held = _taking_constants(jax.make_jaxpr(alone)(*shapes))
+        shared, lanes = jax.tree.map(_array, shared), jax.tree.map(jnp.asarray, lanes)
+        one_lane = jax.tree.map(lambda values: jax.ShapeDtypeStruct((), values.dtype), lanes)
+        # JAX keeps what it has traced of a function, and this one is new.
+        alone = jax.make_jaxpr(lambda *both: fn(*both), return_shape=True)
+        jaxpr, result = alone(shapes_of(shared), one_lane)
         if large := [aval.shape for aval in jaxpr.out_avals if aval.shape]:
             raise TypeError(f"a move holds an array of shape {large[0]}, expected numbers")
-        read = *held, *arrays
-        made = each_p.bind(*read, *values, jaxpr=jaxpr, num_shared=len(read))
-        return structures[0].unflatten(made)
+        jaxpr, held = _taking_constants(jaxpr)
+        read = *held, *jax.tree.leaves(shared)
+        made = each_p.bind(*read, *jax.tree.leaves(lanes), jaxpr=jaxpr, num_shared=len(read))
+        return jax.tree.unflatten(jax.tree.structure(result), made)
 
     def overwrite(self, tree: Any, fn: Callable[[Any], Any], shared: Any, where: jax.Array) -> Any:
         leaves, structure = jax.tree.flatten(tree)
@@ -207,49 +206,47 @@ class Kernel(Backend):
         return place, self.each(entry, shared, place)
 
     def when(self, where: jax.Array, change: Callable[[Any, jax.Array], Any], tree: Any) -> Any:
-        made, arrays, merge = _of_arrays(lambda tree: change(tree, where), tree)
-        return merge(super().when(where, lambda old, _: made(old), arrays))
+        def changed(now: Any, _: jax.Array) -> Any:
+            return _arrays_of(tree, change(_buffers_of(tree, now), where))
+
+        return _buffers_of(tree, super().when(where, changed, _arrays_of(tree, tree)))
 
     def fori_loop(self, num: Any, body: Callable[[jax.Array, Any], Any], tree: Any) -> Any:
-        step, arrays, merge = _of_arrays(body, tree)
-        return merge(super().fori_loop(num, step, arrays))
+        def step(i: jax.Array, now: Any) -> Any:
+            return _arrays_of(tree, body(i, _buffers_of(tree, now)))
+
+        return _buffers_of(tree, super().fori_loop(num, step, _arrays_of(tree, tree)))
 
     def while_loop(
         self, goes_on: Callable[[Any], Any], change: Callable[[Any, jax.Array], Any], tree: Any
     ) -> Any:
-        step, arrays, merge = _of_arrays(lambda tree: change(tree, jnp.bool_(True)), tree)
-        return merge(
-            super().while_loop(lambda now: goes_on(merge(now)), lambda now, _: step(now), arrays)
-        )
+        def step(now: Any, where: jax.Array) -> Any:
+            return _arrays_of(tree, change(_buffers_of(tree, now), where))
+
+        def is_next(now: Any) -> Any:
+            return goes_on(_buffers_of(tree, now))
+
+        return _buffers_of(tree, super().while_loop(is_next, step, _arrays_of(tree, tree)))
 
 
-def _of_arrays(
-    fn: Callable[..., Any], tree: Any
-) -> tuple[Callable[..., list[Any]], list[Any], Callable[[list[Any]], Any]]:
-    """Returns a function of a tree that may hold buffers as one of its arrays, and these.
+def _buffers_of(tree: Any, arrays: Any) -> Any:
+    """Returns arrays as buffers where `tree` has buffers."""
+    return jax.tree.map(
+        lambda old, new: Buffer(new) if isinstance(old, Buffer) else new, tree, arrays
+    )
 
-    The tree is the last argument, and the result. What puts arrays into the tree is returned, too.
-    """
-    leaves, structure = jax.tree.flatten(tree)
 
-    def merge(arrays: list[Any]) -> Any:
-        pairs = zip(leaves, arrays, strict=True)
-        return structure.unflatten(
-            Buffer(array) if isinstance(leaf, Buffer) else array for leaf, array in pairs
-        )
-
-    def on_arrays(*arguments: Any) -> list[Any]:
-        *others, arrays = arguments
-        new = jax.tree.leaves(fn(*others, merge(arrays)))
-        for (path, old), leaf in zip(jax.tree.leaves_with_path(tree), new, strict=True):
-            if isinstance(old, Buffer) and not isinstance(leaf, Buffer):
-                raise TypeError(
-                    f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the"
-                    " buffer itself, as `store` returns it"
-                )
-        return [_array(leaf) for leaf in new]
-
-    return on_arrays, [_array(leaf) for leaf in leaves], merge
+def _arrays_of(tree: Any, changed: Any) -> Any:
+    """Returns the arrays of what `tree` has become, with buffers where it has them."""
+    for (path, old), leaf in zip(
+        jax.tree.leaves_with_path(tree), jax.tree.leaves(changed), strict=True
+    ):
+        if isinstance(old, Buffer) and not isinstance(leaf, Buffer):
+            raise TypeError(
+                f"the buffer state{jax.tree_util.keystr(path)} was replaced, expected the"
+                " buffer itself, as `store` returns it"
+            )
+    return jax.tree.map(_array, changed)
 
 
 def _flat(buffer: Buffer, index: Index) -> jax.Array:
@@ -260,19 +257,6 @@ def _flat(buffer: Buffer, index: Index) -> jax.Array:
         return jnp.asarray(index[0])
     row, column = index
     return row * jnp.asarray(buffer.shape[1], jnp.result_type(row)) + column
-
-
-class Program(NamedTuple):
-    """A traced program.
-
-    Attributes:
-      jaxpr: maps the arrays that the code holds, the number of steps, the leaves of what is read,
-        and those of what is carried to the latter after these steps.
-      is_buffer: of each carried leaf.
-    """
-
-    jaxpr: ClosedJaxpr
-    is_buffer: tuple[bool, ...]
 
 
 def _taking_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
@@ -291,24 +275,23 @@ def _taking_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 def trace(
     body: Callable[[jax.Array, Any, Any], Any], shared: Any, carry: Any, target: str
-) -> tuple[Program, list[Any]]:
+) -> tuple[ClosedJaxpr, list[Any]]:
     """Returns the program that makes steps, and the arrays that its code holds.
+
+    A program maps these arrays, the number of steps, the leaves of what is read, and those of what
+    is carried to the latter after these steps. What has an axis is a buffer.
 
     Args:
       body: maps the number of a step, what is read and what is carried to the latter.
       shared, carry: pytrees of the shapes and dtypes that one program sees.
       target: the name of the target.
     """
-    leaves, structure = jax.tree.flatten((shared, carry))
-    carried = jax.tree.leaves(carry)
 
-    def run(num_steps: jax.Array, *values: jax.Array) -> list[jax.Array]:
-        wrapped = (Buffer(value) if value.ndim else value for value in values)
-        shared, carry = structure.unflatten(wrapped)
+    def run(num_steps: jax.Array, *own: Any) -> Any:
+        shared, carry = jax.tree.map(lambda one: Buffer(one) if one.ndim else one, own)
         with memory.one_search(target):
             end = memory.fori_loop(num_steps, lambda i, carry: body(i, shared, carry), carry)
-        return [_array(leaf) for leaf in jax.tree.leaves(end)]
+        return jax.tree.map(_array, end)
 
     number = jax.ShapeDtypeStruct((), jnp.int32)
-    jaxpr, held = _taking_constants(jax.make_jaxpr(run)(number, *leaves))
-    return Program(jaxpr, tuple(bool(leaf.shape) for leaf in carried)), held
+    return _taking_constants(jax.make_jaxpr(run)(number, shared, carry))
