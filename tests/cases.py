@@ -48,6 +48,21 @@ def coords_tsp(n, seed=0, metric="EUC_2D", storage="coordinates"):
     return js.tsp_from_coords(coords, metric=metric, storage=storage)
 
 
+class OfSolutions(js.Neighborhood):
+    """Moves of solutions that represent themselves."""
+
+    is_portable = True
+
+    def init(self, problem, solution):
+        return solution
+
+    def snapshot(self, representation):
+        return representation
+
+    def solution(self, problem, snapshot):
+        return snapshot
+
+
 @js.pytree
 @dataclasses.dataclass(frozen=True)
 class Levels(js.Problem):

@@ -7,38 +7,11 @@ from probes import small_tsp
 
 import jaxopt_search as js
 from jaxopt_search.engine import outcome
-from jaxopt_search.engine.outcome import Outcome
 from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.results import Hit, Status
 
 SEARCH = js.simulated_annealing(js.Relocate(), 5.0, moves_per_search=4)
-
-
-def part(cost, first_hit=None, accepted=1.0):
-    return Outcome(f"of {cost}", np.int32(cost), 50, Status.RUNNING, 0, first_hit, accepted)
-
-
-@pytest.mark.parametrize(
-    ("parts", "expected"),
-    [
-        ([part(5), part(4), part(4)], 1),
-        ([part(3), part(3)], 0),
-        ([part(9, accepted=2.0), part(8, accepted=0.5)], 1),
-    ],
-)
-def test_the_best_of_parts(parts, expected):
-    """The first part with the lowest cost, and the moves of all."""
-    whole = outcome.merged(parts)
-    assert (whole.solution, whole.cost) == (parts[expected].solution, parts[expected].cost)
-    assert whole.accepted == sum(part.accepted for part in parts)
-    assert whole.first_hit is None
-
-
-def test_the_first_hit_of_parts():
-    """The fewest steps; of equals, the lowest index, in whichever part it is."""
-    hits = [Hit(40, 1), None, Hit(30, 9), Hit(30, 7)]
-    assert outcome.merged([part(1, hit) for hit in hits]).first_hit == Hit(30, 7)
 
 
 def test_it_is_what_there_is_to_see():

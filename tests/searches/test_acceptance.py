@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import Levels, matrix_tsp
+from cases import Levels, OfSolutions, matrix_tsp
 from probes import refuses
 
 import jaxopt_search as js
@@ -19,20 +19,10 @@ SIZE, REACH, STEPS, SEARCHES, MOVES = 100, 4, 200, 8, 3
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Jump(js.Neighborhood):
+class Jump(OfSolutions):
     """A move around a circle by up to `REACH` solutions; to the same one, it is null."""
 
     num_words = 1
-    is_portable = True
-
-    def init(self, problem, solution):
-        return solution
-
-    def snapshot(self, representation):
-        return representation
-
-    def solution(self, problem, snapshot):
-        return snapshot
 
     def propose(self, problem, representation, words):
         return (representation + SIZE + random.below(words[0], 2 * REACH + 1) - REACH) % SIZE

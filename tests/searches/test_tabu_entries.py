@@ -7,6 +7,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+from cases import OfSolutions
 from references import slow_tabu
 from ways import KERNEL
 
@@ -36,21 +37,11 @@ class Codes(js.Problem):
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class FlipMasks(js.Enumerable):
+class FlipMasks(OfSolutions, js.Enumerable):
     """Row t of the table stands for flipping the bits of mask t, which undoes `number` rows."""
 
     number: int
     num_words = 1
-    is_portable = True
-
-    def init(self, problem, solution):
-        return solution
-
-    def snapshot(self, representation):
-        return representation
-
-    def solution(self, problem, snapshot):
-        return snapshot
 
     def propose(self, problem, representation, words):
         return random.below(words[0], ROWS)
