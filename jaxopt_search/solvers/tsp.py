@@ -87,7 +87,7 @@ _SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=None)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=0)
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
@@ -111,7 +111,7 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
         if is_fused and most < 2 * least:  # the time is short for these
-            recipe = recipe._replace(starts="constructed", first_round=None)
+            recipe = recipe._replace(starts="constructed", first_round=0)
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
