@@ -285,7 +285,7 @@ class Ingredients(NamedTuple):
     """What an annealing is made of besides its recipe.
 
     Attributes:
-      search: with a `schedule`, which an iterated one has in its `acceptance`.
+      search: with an `acceptance` that has a schedule.
       temperatures: the hottest and the coldest.
       crossover: used if the recipe recombines.
     """
@@ -296,12 +296,9 @@ class Ingredients(NamedTuple):
 
     def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange of a recipe, at a pace."""
-        schedule, search, every = cooling(*self.temperatures, pace), self.search, int32(pace.every)
-        if recipe.is_iterated:
-            acceptance = dataclasses.replace(search.acceptance, schedule=schedule)
-            search = dataclasses.replace(search, acceptance=acceptance)
-        else:
-            search = dataclasses.replace(search, schedule=schedule)
+        schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
+        acceptance = dataclasses.replace(self.search.acceptance, schedule=schedule)
+        search = dataclasses.replace(self.search, acceptance=acceptance)
         if not recipe.recombines:
             resamples = recipe.resample_every is not None
             return search, Resample(every=every, schedule=schedule) if resamples else None
