@@ -29,7 +29,7 @@ from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all
-from jaxopt_search.engine.devices import Devices, find_devices, host_driver, refuse_tracers
+from jaxopt_search.engine.devices import Devices, find_devices, host_driver
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.memory import MemoryEstimate
 from jaxopt_search.engine.outcome import Outcome
@@ -268,7 +268,6 @@ class Run:
         chunk_steps: Any = None,
         implementation: Implementation = "auto",
     ) -> None:
-        refuse_tracers(problem, search, key, exchange, initial, state)
         shape, cost = contracts.check_parts(problem, search, exchange=exchange)
         original, goal, is_optional = problem.host, target, isinstance(target, str)
         if is_optional:
@@ -634,6 +633,7 @@ class Run:
         )
 
 
+@host_driver
 def memory_estimate(
     problem: Problem,
     search: Search,
@@ -673,7 +673,6 @@ def memory_estimate(
       >>> needed.instance, needed.states // 10**6 >= 2
       (816, True)
     """
-    refuse_tracers(problem, search, exchange, caller="memory_estimate")
     solution, _ = contracts.check_parts(problem, search, exchange=exchange)
     num_searches = check_count("num_searches", num_searches, 1, None)
     memory.check_size(solution, num_searches)

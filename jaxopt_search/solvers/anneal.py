@@ -32,7 +32,6 @@ from jaxopt_search.engine.devices import (
     for_device,
     host_driver,
     is_cpu,
-    refuse_tracers,
 )
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
@@ -174,7 +173,6 @@ def anneal(
       >>> js.anneal(problem, js.QueenSwap(), max_steps=200, target=0).fun
       0
     """
-    refuse_tracers(key, problem, caller="anneal")
     check_parts(problem)
     resolved = resolve(
         max_steps=max_steps,

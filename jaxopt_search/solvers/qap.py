@@ -5,8 +5,6 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-import jax
-
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive
@@ -14,7 +12,7 @@ from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
@@ -22,7 +20,6 @@ from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
-from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.results import Result
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
@@ -124,8 +121,6 @@ def solve_qap(
       >>> js.solve_qap(flow, distance, max_steps=50).fun
       218
     """
-    arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
-    refuse_tracers(key, arrays, caller="solve_qap")
     if maximize and callable(callback):
         callback = Opposite(callback)
     resolved = resolve(

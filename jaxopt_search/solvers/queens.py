@@ -30,7 +30,7 @@ from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all, jit
-from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.loop import choose
 from jaxopt_search.engine.split import AXES, DeviceSplit
@@ -111,7 +111,6 @@ def solve_nqueens(
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    refuse_tracers(key, caller="solve_nqueens")
     options = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,

@@ -23,7 +23,6 @@ from jaxopt_search.engine.devices import (
     for_device,
     host_driver,
     is_cpu,
-    refuse_tracers,
 )
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
@@ -216,7 +215,6 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
-    refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     resolved = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
