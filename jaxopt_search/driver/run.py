@@ -508,15 +508,9 @@ class Run:
 
     def advance(self, num_steps: int) -> None:
         self._seen = None
-        state = self.split.advance(
-            self.problem,
-            self.search,
-            self.state,
-            num_steps,
-            self._rules(self.state.device_best.dtype),
-            self.choice.implementation,
-        )
-        self.state, self._made = jax.block_until_ready(state), num_steps
+        own, rules = (self.problem, self.search), self._rules(self.state.device_best.dtype)
+        steps = self.split.steps(*own, self.state, num_steps, rules, self.choice.implementation)
+        self.state, self._made = jax.block_until_ready(steps()), num_steps
 
     def look(self) -> Outcome:
         """Returns the outcome of the last chunk, at which it looks once."""

@@ -74,7 +74,7 @@ class Jitted:
         self.temporaries: dict[Any, int] = {}  # of programs that are compiled, by call
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
-        return Program(self, arguments, static).ready()(*arguments)
+        return Program(self, arguments, static)()
 
     def on_platform_of(self, arguments: Any) -> Any:
         """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
@@ -126,7 +126,7 @@ def _is_told_how_to_compile(platform: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """One of the programs of a run: a call that is not made.
+    """One of the programs of a run: a call that is not made until it is called.
 
     Attributes:
       fn: what is called.
@@ -138,13 +138,13 @@ class Program:
     arguments: tuple[Any, ...]
     static: dict[str, Any]
 
-    def ready(self) -> Callable[..., Any]:
-        """Returns the function to call with such arguments, less the static ones."""
+    def __call__(self) -> Any:
+        """Makes the call, of arrays."""
         if self.fn.in_turn:
-            return functools.partial(_call_in_turn, self.jitted)
+            return _call_in_turn(self.jitted, *self.arguments)
         if (name := self.name) is not None:
-            return _loaded.get(name) or compile(self)
-        return functools.partial(self.jitted, **self.static) if self.static else self.jitted
+            return (_loaded.get(name) or compile(self))(*self.arguments)
+        return self.jitted(*self.arguments, **self.static)
 
     def temporaries(self) -> int:
         """Returns the bytes that the program needs on each device besides arguments and results.

@@ -13,7 +13,6 @@ from jaxopt_search import Status
 from jaxopt_search.driver import options as driver_options
 from jaxopt_search.driver.options import Timer
 from jaxopt_search.driver.run import Run
-from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.solvers import queens, stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
@@ -46,7 +45,7 @@ def slowed(make):
 
 @pytest.fixture
 def _slow_compiling(monkeypatch):
-    monkeypatch.setattr(DeviceSplit, "advance", slowed(DeviceSplit.advance))
+    monkeypatch.setattr(Run, "advance", slowed(Run.advance))
     monkeypatch.setattr(stacked._Runs, "advance", slowed(stacked._Runs.advance))
 
 
