@@ -505,8 +505,8 @@ class Searches(Placements):
 
     def _advanced(self, num_steps: int) -> RunState:
         """Returns the state after some steps, which need not be made by then."""
-        own, how = (self.problem, self.search), (self._rules, self._choice.implementation)
-        return self.split.steps(*own, self.state, num_steps, *how)()
+        own, implementation = (self.problem, self.search), self._choice.implementation
+        return self.split.steps(*own, self.state, num_steps, self._rules, implementation)()
 
     def look(self) -> object:
         """Takes down the valid placements, while the next steps are made."""
