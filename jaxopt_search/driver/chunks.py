@@ -99,7 +99,6 @@ def drive(run: Chunked) -> Any:
     """
     options = run.options
     timer, team, keeper = options.timer, options.team, options.keeper
-    timer.team = team
     timer.tick()
     with contextlib.ExitStack() as stack:
         stack.enter_context(memory_errors_explained(run.what))

@@ -238,8 +238,8 @@ class Run:
       starts: start solutions; None for random ones, and with a state.
       state: of the searches, once it has begun spread over the devices; before, of the run that is
         continued, None for none.
-      goal: the target as it was given; None for none.
-      target: the goal in the units and the dtype of the device, until a hit turns out to be false.
+      target: the goal of `best`, in the units and the dtype of the device, until a hit turns out to
+        be false; None for none.
       patience, check_every, chunk_steps: as in `solve`.
       split: the devices over which the searches are spread.
       choice: how steps are run, unless it turns out not to compile.
@@ -349,7 +349,6 @@ class Run:
         self.num_searches: int = num_searches
         self.what = f"num_searches={num_searches}"
         self.state: Any = state
-        self.goal: int | float | None = goal
         self.target: Any = None if goal is None else target
         self.best = Best(problem, goal, is_optional)
         self.history = Recorder(options.history_size)
@@ -364,7 +363,8 @@ class Run:
         """Refuses a run that differs from those of other processes."""
         with self.options.team.same_call() as note:
             note(self.identity(), self.num_searches, self.choice.implementation)
-            note(self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps)
+            note(self.best.goal, self.best.is_optional, self.target)
+            note(self.patience, self.chunk_steps)
             if self.state is None:
                 note(fingerprint(self.key, self.starts and self.starts.build()))
             else:
@@ -401,7 +401,7 @@ class Run:
         if self._saved is not None:
             with checkpoints.notes_read():
                 goal, patience = (self._saved.notes[name] for name in ("goal", "patience"))
-            if goal == self.goal:
+            if goal == self.best.goal:
                 if patience != self.patience and int(state.status) == Status.PATIENCE:
                     return state._replace(status=jnp.int32(Status.RUNNING))
                 return state
@@ -417,7 +417,7 @@ class Run:
             self.best.recall(saved.best, notes["fun"])
             self.history.recall(notes["history"])
             of_callback = notes["callback"]
-            if notes["goal"] == self.goal and self.target is not None:
+            if notes["goal"] == self.best.goal and self.target is not None:
                 self.target = self.target.dtype.type(notes["target"])  # lower after false hits
         recall = getattr(self.options.callback, "recall", None)
         if recall is not None and of_callback is not None:
@@ -440,7 +440,7 @@ class Run:
             "seconds": self.timer.seconds,
             "first_step": self.first_step,
             "fun": self.best.fun,
-            "goal": self.goal,
+            "goal": self.best.goal,
             "patience": self.patience,
             "target": None if self.target is None else self.target.item(),
             "history": self.history.notes(),

@@ -161,7 +161,7 @@ class Program:
         """The function of `jax.jit` or `jax.pmap` that is called."""
         return self.fn.on_platform_of(self.arguments)
 
-    @property
+    @functools.cached_property
     def name(self) -> str | None:
         """The name of its file; None where it is not kept in one."""
         if program_folder is None or not self.fn.in_folder:

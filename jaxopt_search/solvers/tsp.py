@@ -1,6 +1,5 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
-import functools
 import math
 import os
 from collections.abc import Callable
@@ -47,7 +46,7 @@ from jaxopt_search.solvers.anneal import (
     starts_with,
 )
 from jaxopt_search.solvers.regional import plan_regional
-from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
+from jaxopt_search.solvers.stacked import StackedRun, stack_of_paths, stack_of_tours
 
 _SYMMETRIC_TSP = Recipe(
     hottest=0.8,
@@ -227,7 +226,7 @@ def solve_tsp(
         history_size=history_size,
     )
     closed: TSP | None = None
-    with resolved.team.same_call():
+    with resolved.team.same_call() as note:
         device = resolved.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
             others = {"forbidden": forbidden, "initial": initial, "callback": resolved.callback}
@@ -247,7 +246,7 @@ def solve_tsp(
                     stack = stack_of_paths(points, start, end, recipe, resolved)
                 else:
                     stack = stack_of_tours(points, start, recipe, resolved)
-            run = functools.partial(solve_stack, stack, key, resolved)
+            run = StackedRun(stack, resolved, key, note)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
             if start is not None or end is not None:
@@ -255,7 +254,7 @@ def solve_tsp(
                 problem = paths.with_ends(problem, start, end)
             if is_large(problem, device):
                 given = {"num_searches": num_searches, "initial": initial, "target": target}
-                planned = plan_regional(problem, resolved, key, **given)
+                run = plan_regional(problem, resolved, key, **given)
             else:
                 # All that is compiled depends on the capacity only: instances of many sizes share
                 # it.
@@ -271,9 +270,8 @@ def solve_tsp(
                 tours = _tours(problem, recipe, key, near, resolved.timer)
                 initial = starts_with(problem, initial, tours, num)
                 given = {"initial": initial, "target": target}
-                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
-            run = functools.partial(drive, planned)
-    result: Any = run()
+                run = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
+    result = drive(run)
     return result if closed is None else paths.counted(result, closed)
 
 

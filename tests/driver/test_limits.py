@@ -46,7 +46,7 @@ def slowed(make):
 @pytest.fixture
 def _slow_compiling(monkeypatch):
     monkeypatch.setattr(Run, "advance", slowed(Run.advance))
-    monkeypatch.setattr(stacked._Runs, "advance", slowed(stacked._Runs.advance))
+    monkeypatch.setattr(stacked.StackedRun, "advance", slowed(stacked.StackedRun.advance))
 
 
 @pytest.mark.usefixtures("_slow_compiling")
@@ -259,7 +259,7 @@ def _slow_machine(monkeypatch, now):
         monkeypatch.setattr(kind, "advance", slowly)
 
     slow(Run, lambda run: _period(run.exchange), lambda run, steps: steps)
-    slow(stacked._Runs, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
+    slow(stacked.StackedRun, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
     slow(queens.Repairs, lambda run: 10**9, lambda run, steps: run._rounds)
 
 
