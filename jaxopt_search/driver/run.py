@@ -301,16 +301,14 @@ class Run:
             chunk_steps = check_count("chunk_steps", chunk_steps)
         check_every = check_interval(search, check_every)
         check_every = check_count("check_every", check_every, 1, MAX_PATIENCE)
+        if options.resume is None and state is None:
+            num_searches = check_count("num_searches", num_searches, 1, None)
+        elif options.resume is None:
+            num_searches = starts.check_state(problem, search, state)
+            state = state._replace(best_cost=state.device_best)  # counted as on the device
+        problem = counted_on_device(problem)
         if options.resume is None:  # before the instance is brought to a device
-            if state is None:
-                num_searches = check_count("num_searches", num_searches, 1, None)
-            else:
-                num_searches = starts.check_state(problem, search, state)
-                state = state._replace(best_cost=state.device_best)  # counted as on the device
-            problem = counted_on_device(problem)
             starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
-        else:
-            problem = counted_on_device(problem)
         search.check(problem, timer.max_steps)
         split = DeviceSplit(options.devices)
         problem, search, exchange = split.bring((problem, search, exchange))

@@ -261,14 +261,12 @@ def solve_tsp(
                 padded = problem if problem.num_entries is not None else problem.padded()
                 recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
                 recipe = chosen(recipe, num_searches, resolved.devices)
-                num = recipe.num_searches
-                memory.check_tours(int(problem.n), num, num, [device])
                 near = None
                 if problem.is_symmetric:
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
                 ingredients = _ingredients(problem, padded, recipe, near)
                 tours = _tours(problem, recipe, key, near, resolved.timer)
-                initial = starts_with(problem, initial, tours, num)
+                initial = starts_with(problem, initial, tours, recipe.num_searches)
                 given = {"initial": initial, "target": target}
                 run = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
     result = drive(run)
