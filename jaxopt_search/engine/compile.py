@@ -70,29 +70,17 @@ class Jitted:
     ):
         functools.update_wrapper(self, jitted)  # first: it may bring attributes
         self.jitted, self.in_folder, self.in_turn = jitted, in_folder, in_turn
-        self._on_platforms = on_platforms or {}
+        self.on_platforms = on_platforms or {}
         self.temporaries: dict[Any, int] = {}  # of programs that are compiled, by call
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
         return Program(self, arguments, static)()
 
-    def on_platform_of(self, arguments: Any) -> Any:
-        """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
-        leaves = jax.tree.leaves(arguments)
-        if not self._on_platforms or devices.is_traced(leaves):
-            return self.jitted
-        platform = devices.platform_of(
-            (devices.devices_of(leaves) or [devices.default_device()])[0]
-        )
-        if _is_told_how_to_compile(platform):
-            return self.jitted
-        return self._on_platforms.get(platform, self.jitted)
-
     def make_room(self) -> None:
         """Frees programs where there are many: a new static function in each call adds one more."""
         if len(self.temporaries) >= _MOST_CALLS:
             self.temporaries.clear()
-            for fn in (self.jitted, *self._on_platforms.values()):
+            for fn in (self.jitted, *self.on_platforms.values()):
                 if hasattr(fn, "clear_cache"):  # of `jax.pmap`, JAX keeps all
                     fn.clear_cache()
 
@@ -158,8 +146,14 @@ class Program:
 
     @functools.cached_property
     def jitted(self) -> Any:
-        """The function of `jax.jit` or `jax.pmap` that is called."""
-        return self.fn.on_platform_of(self.arguments)
+        """The function of `jax.jit` or `jax.pmap` to call, as it is compiled where it runs."""
+        if not self.fn.on_platforms or devices.is_traced(self.arguments):
+            return self.fn.jitted
+        (device, *_) = devices.devices_of(self.arguments) or [devices.default_device()]
+        platform = devices.platform_of(device)
+        if _is_told_how_to_compile(platform):
+            return self.fn.jitted
+        return self.fn.on_platforms.get(platform, self.fn.jitted)
 
     @functools.cached_property
     def name(self) -> str | None:
