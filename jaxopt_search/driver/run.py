@@ -42,7 +42,6 @@ from jaxopt_search.engine.state import (
     make_rules,
     with_best,
 )
-from jaxopt_search.interrupts import held_back
 from jaxopt_search.problems.host import counted_in_full, counted_on_device
 from jaxopt_search.results import Hit, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
@@ -393,8 +392,7 @@ class Run:
                 solutions = starts.for_all(*own)
             key, solutions = self.split.bring((self.key, solutions))
             own = key, self.problem, self.search, solutions
-            with held_back():
-                return jax.block_until_ready(starting.begin(*own, num_searches=self.num_searches))
+            return starting.begin(*own, num_searches=self.num_searches)
         state: Any = self.split.bring(self.state)
         if self._saved is not None:
             with checkpoints.notes_read():

@@ -29,7 +29,6 @@ from jaxopt_search import files
 from jaxopt_search.checks import num_cores
 from jaxopt_search.engine import devices, fingerprints
 from jaxopt_search.files import whole
-from jaxopt_search.interrupts import held_back
 
 T = TypeVar("T")
 
@@ -289,11 +288,10 @@ def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | N
         for one in missing:
             pending.append(pool.submit(contextvars.copy_context().run, compile_there, one))
         pool.shutdown(wait=False)
-    with held_back():
-        if meanwhile is not None:
-            with _tracing:
-                meanwhile()
-        concurrent.futures.wait(pending)
+    if meanwhile is not None:
+        with _tracing:
+            meanwhile()
+    concurrent.futures.wait(pending)
 
 
 _turn = threading.Lock()

@@ -459,7 +459,7 @@ class Searches(Placements):
             compile_all(programs.values())
         needed = memory.estimate(parts, state, split.devices, programs, states_at_a_look=2)
         memory.check_fit(parts, needed, self._num_searches, split.devices)
-        with held_back(), jax.default_device(split.first):
+        with jax.default_device(split.first):
             self.state = split.split(jax.device_put(state))
 
     def identity(self) -> Identity:
@@ -572,8 +572,7 @@ class Repairs(Placements):
             own = self._key, self.problem, np.uint32(0), np.bool_(False)
             arguments = *own, devices.shapes(state, devices.only_on(self._device)), np.int32(0)
             program = Program(_repaired, arguments, {"distinct": self.finds.distinct})
-            with held_back():
-                needed = program.temporaries() + memory.num_bytes((arguments, state))
+            needed = program.temporaries() + memory.num_bytes((arguments, state))
             memory.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state)
         self._repair = jax.device_put(zeros, self._device)

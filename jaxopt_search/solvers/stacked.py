@@ -214,10 +214,9 @@ class StackedRun:
         numbers = np.arange(math.prod(shape))
         self._rows: list[np.ndarray] = list(numbers.reshape(shape))
         keys, instances = map(self._split, (numbers.astype(np.uint32), stack.instances))
-        with held_back():
-            start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
-            pairs = zip(keys, instances, strict=True)
-            self.blocks = [start(self._key, *own) for own in pairs]
+        start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
+        pairs = zip(keys, instances, strict=True)
+        self.blocks = [start(self._key, *own) for own in pairs]
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
         num_moves = stack.moves_per_step
