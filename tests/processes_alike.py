@@ -86,14 +86,14 @@ def several_instances(folder, **options):
 
 def several_instances_in_parts(folder):
     """They have no callback: the lead is interrupted after a chunk."""
-    path, advance = folder / "several_instances.npz", stacked._Runs.advance
+    path, advance = folder / "several_instances.npz", stacked.StackedRun.advance
 
     def interrupted(runs, num_steps):
         advance(runs, num_steps)
         if num_steps > 0 and jax.process_index() == 0:
             signal.raise_signal(signal.SIGINT)
 
-    with mock.patch.object(stacked._Runs, "advance", interrupted):
+    with mock.patch.object(stacked.StackedRun, "advance", interrupted):
         several_instances(folder, checkpoint=path)
     return several_instances(folder, resume=path)
 

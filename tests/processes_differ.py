@@ -16,7 +16,6 @@ from jaxopt_search.command import main, starts
 from jaxopt_search.command import solve as command
 from jaxopt_search.driver.run import Run
 from jaxopt_search.engine import memory
-from jaxopt_search.engine.split import DeviceSplit
 
 FLOW = np.random.default_rng(6).integers(0, 9, (6, 6))
 
@@ -157,7 +156,7 @@ def own_devices(folder):
 def lost(folder):
     """Runs until a process is killed, or a device of it is out of memory; a file says which."""
     victim, how = (folder / "victim").read_text().split()
-    is_victim, advance = jax.process_index() == int(victim), DeviceSplit.advance
+    is_victim, advance = jax.process_index() == int(victim), Run.advance
     chunks = []
 
     def broken(*arguments):
@@ -170,7 +169,7 @@ def lost(folder):
 
     path, exchange = folder / "run.npz", js.broadcast_best(every=7)
     options = {"checkpoint": path, "checkpoint_every": 0, "chunk_steps": 30, "exchange": exchange}
-    with mock.patch.object(DeviceSplit, "advance", broken):
+    with mock.patch.object(Run, "advance", broken):
         error = refusal(lambda: solve(tsp(), annealing(), max_seconds=60, **options))
     print(json.dumps(["lost", error]), flush=True)
     os._exit(3)  # JAX itself would wait for the others

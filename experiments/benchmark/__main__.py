@@ -55,7 +55,7 @@ def measure(
     def advance(num_steps: int) -> float:
         nonlocal state
         how = num_steps, rules, ran.implementation
-        state, took = common.timed(split.advance, problem, search, state, *how)
+        state, took = common.timed(split.steps(problem, search, state, *how))
         return took
 
     compile_seconds = advance(0)

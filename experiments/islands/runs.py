@@ -121,7 +121,7 @@ class Task:
             self.search, state.best_cost.dtype, exchange=self.exchange, target=self.own_target
         )
         own = self.problem, self.search, state
-        state, seconds = common.timed(split.advance, *own, generations, rules)
+        state, seconds = common.timed(split.steps(*own, generations, rules))
         state = split.join(state, islands)
         count, island = js.first_hit(state)
         reached = int(island) >= 0

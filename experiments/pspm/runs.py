@@ -285,7 +285,7 @@ def _prepared(job: Batch) -> tuple[js.TSP, Callable[[RunState, int], RunState]]:
     def advance(state: RunState, num_steps: int) -> RunState:
         dtype = state.best_cost.dtype
         rules = make_rules(search, dtype, exchange=rule, check_every=check_every)
-        return split.advance(problem, search, state, num_steps, rules)
+        return split.steps(problem, search, state, num_steps, rules)()
 
     return problem, advance
 

@@ -114,7 +114,7 @@ def _solve(job: Measurement, seed: int) -> dict[str, Any]:
     def run(steps: int) -> tuple[js.RunState, float]:
         state = js.init(seed, problem, search, num_searches=chosen["num_searches"])
         state = jax.block_until_ready(placement.split(state))
-        return common.timed(placement.advance, problem, search, state, steps, rules)
+        return common.timed(placement.steps(problem, search, state, steps, rules))
 
     run(0)
     state, seconds = run(1000 * job.n)

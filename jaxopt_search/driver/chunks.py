@@ -42,7 +42,7 @@ class Chunked(Protocol):
         ...
 
     def begin(self) -> None:
-        """Makes it ready for its first chunk."""
+        """Makes it ready for its first chunk, and compiles; Ctrl-C waits for it."""
         ...
 
     def advance(self, num_steps: int) -> None:
@@ -85,10 +85,11 @@ class Chunked(Protocol):
 def drive(run: Chunked) -> Any:
     """Makes chunks of a run until it ends, keeps it, however it ends, and returns its result.
 
-    While the first chunk compiles, Ctrl-C is held back. It ends the run after that chunk; before,
-    there is nothing to return, and it is raised. In one of several processes it ends the run in all
-    of them, as a callback does. A result takes all processes that share the run: until it is there,
-    SIGTERM ends none of them alone where there is a checkpoint, and a first Ctrl-C none at all.
+    While the run begins and its first chunk compiles, Ctrl-C is held back. It ends the run after
+    that chunk; before, there is nothing to return, and it is raised. In one of several processes it
+    ends the run in all of them, as a callback does. A result takes all processes that share the
+    run: until it is there, SIGTERM ends none of them alone where there is a checkpoint, and a first
+    Ctrl-C none at all.
 
     After a run that Ctrl-C has ended, another Ctrl-C ends the writing of the last checkpoint. After
     other runs, it takes two.
@@ -99,7 +100,6 @@ def drive(run: Chunked) -> Any:
     """
     options = run.options
     timer, team, keeper = options.timer, options.team, options.keeper
-    timer.team = team
     timer.tick()
     with contextlib.ExitStack() as stack:
         stack.enter_context(memory_errors_explained(run.what))
@@ -108,7 +108,8 @@ def drive(run: Chunked) -> Any:
         is_interrupted = stack.enter_context(noted()) if team.is_shared else bool
         stack.enter_context(team.losses_explained())
         show = stack.enter_context(shown(options.show_progress, timer))
-        run.begin()
+        with held_back():
+            run.begin()
         observers = run.observers if show is None else [*run.observers, show]
         if keeper is not None:
             run.identity()  # what has none is refused before a search

@@ -168,7 +168,8 @@ def resolve(
       ValueError, TypeError, OSError: if one is out of range, or no checkpoint can be written; in
         all processes that share the run.
     """
-    timer, team = Timer(), Team(find_devices(devices))
+    timer = Timer()  # before devices are started
+    timer.team = team = Team(find_devices(devices))
     with team.same_call() as note:
         if max_steps is max_seconds is None:
             max_seconds = default_seconds

@@ -29,7 +29,7 @@ from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import Best, Recorder, Report
 from jaxopt_search.engine import memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all
-from jaxopt_search.engine.devices import Devices, find_devices, host_driver, refuse_tracers
+from jaxopt_search.engine.devices import Devices, find_devices, host_driver
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.memory import MemoryEstimate
 from jaxopt_search.engine.outcome import Outcome
@@ -42,7 +42,6 @@ from jaxopt_search.engine.state import (
     make_rules,
     with_best,
 )
-from jaxopt_search.interrupts import held_back
 from jaxopt_search.problems.host import counted_in_full, counted_on_device
 from jaxopt_search.results import Hit, Result, Status
 from jaxopt_search.types import Exchange, Problem, Search
@@ -238,8 +237,8 @@ class Run:
       starts: start solutions; None for random ones, and with a state.
       state: of the searches, once it has begun spread over the devices; before, of the run that is
         continued, None for none.
-      goal: the target as it was given; None for none.
-      target: the goal in the units and the dtype of the device, until a hit turns out to be false.
+      target: the goal of `best`, in the units and the dtype of the device, until a hit turns out to
+        be false; None for none.
       patience, check_every, chunk_steps: as in `solve`.
       split: the devices over which the searches are spread.
       choice: how steps are run, unless it turns out not to compile.
@@ -268,7 +267,6 @@ class Run:
         chunk_steps: Any = None,
         implementation: Implementation = "auto",
     ) -> None:
-        refuse_tracers(problem, search, key, exchange, initial, state)
         shape, cost = contracts.check_parts(problem, search, exchange=exchange)
         original, goal, is_optional = problem.host, target, isinstance(target, str)
         if is_optional:
@@ -302,16 +300,14 @@ class Run:
             chunk_steps = check_count("chunk_steps", chunk_steps)
         check_every = check_interval(search, check_every)
         check_every = check_count("check_every", check_every, 1, MAX_PATIENCE)
+        if options.resume is None and state is None:
+            num_searches = check_count("num_searches", num_searches, 1, None)
+        elif options.resume is None:
+            num_searches = starts.check_state(problem, search, state)
+            state = state._replace(best_cost=state.device_best)  # counted as on the device
+        problem = counted_on_device(problem)
         if options.resume is None:  # before the instance is brought to a device
-            if state is None:
-                num_searches = check_count("num_searches", num_searches, 1, None)
-            else:
-                num_searches = starts.check_state(problem, search, state)
-                state = state._replace(best_cost=state.device_best)  # counted as on the device
-            problem = counted_on_device(problem)
             starting.check_room(problem, search, shape, num_searches, options.devices, exchange)
-        else:
-            problem = counted_on_device(problem)
         search.check(problem, timer.max_steps)
         split = DeviceSplit(options.devices)
         problem, search, exchange = split.bring((problem, search, exchange))
@@ -350,7 +346,6 @@ class Run:
         self.num_searches: int = num_searches
         self.what = f"num_searches={num_searches}"
         self.state: Any = state
-        self.goal: int | float | None = goal
         self.target: Any = None if goal is None else target
         self.best = Best(problem, goal, is_optional)
         self.history = Recorder(options.history_size)
@@ -365,7 +360,8 @@ class Run:
         """Refuses a run that differs from those of other processes."""
         with self.options.team.same_call() as note:
             note(self.identity(), self.num_searches, self.choice.implementation)
-            note(self.goal, self.best.is_optional, self.target, self.patience, self.chunk_steps)
+            note(self.best.goal, self.best.is_optional, self.target)
+            note(self.patience, self.chunk_steps)
             if self.state is None:
                 note(fingerprint(self.key, self.starts and self.starts.build()))
             else:
@@ -396,13 +392,12 @@ class Run:
                 solutions = starts.for_all(*own)
             key, solutions = self.split.bring((self.key, solutions))
             own = key, self.problem, self.search, solutions
-            with held_back():
-                return jax.block_until_ready(starting.begin(*own, num_searches=self.num_searches))
+            return starting.begin(*own, num_searches=self.num_searches)
         state: Any = self.split.bring(self.state)
         if self._saved is not None:
             with checkpoints.notes_read():
                 goal, patience = (self._saved.notes[name] for name in ("goal", "patience"))
-            if goal == self.goal:
+            if goal == self.best.goal:
                 if patience != self.patience and int(state.status) == Status.PATIENCE:
                     return state._replace(status=jnp.int32(Status.RUNNING))
                 return state
@@ -418,7 +413,7 @@ class Run:
             self.best.recall(saved.best, notes["fun"])
             self.history.recall(notes["history"])
             of_callback = notes["callback"]
-            if notes["goal"] == self.goal and self.target is not None:
+            if notes["goal"] == self.best.goal and self.target is not None:
                 self.target = self.target.dtype.type(notes["target"])  # lower after false hits
         recall = getattr(self.options.callback, "recall", None)
         if recall is not None and of_callback is not None:
@@ -441,7 +436,7 @@ class Run:
             "seconds": self.timer.seconds,
             "first_step": self.first_step,
             "fun": self.best.fun,
-            "goal": self.goal,
+            "goal": self.best.goal,
             "patience": self.patience,
             "target": None if self.target is None else self.target.item(),
             "history": self.history.notes(),
@@ -509,15 +504,9 @@ class Run:
 
     def advance(self, num_steps: int) -> None:
         self._seen = None
-        state = self.split.advance(
-            self.problem,
-            self.search,
-            self.state,
-            num_steps,
-            self._rules(self.state.device_best.dtype),
-            self.choice.implementation,
-        )
-        self.state, self._made = jax.block_until_ready(state), num_steps
+        own, rules = (self.problem, self.search), self._rules(self.state.device_best.dtype)
+        steps = self.split.steps(*own, self.state, num_steps, rules, self.choice.implementation)
+        self.state, self._made = jax.block_until_ready(steps()), num_steps
 
     def look(self) -> Outcome:
         """Returns the outcome of the last chunk, at which it looks once."""
@@ -634,6 +623,7 @@ class Run:
         )
 
 
+@host_driver
 def memory_estimate(
     problem: Problem,
     search: Search,
@@ -673,7 +663,6 @@ def memory_estimate(
       >>> needed.instance, needed.states // 10**6 >= 2
       (816, True)
     """
-    refuse_tracers(problem, search, exchange, caller="memory_estimate")
     solution, _ = contracts.check_parts(problem, search, exchange=exchange)
     num_searches = check_count("num_searches", num_searches, 1, None)
     memory.check_size(solution, num_searches)

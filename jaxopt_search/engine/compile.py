@@ -29,7 +29,6 @@ from jaxopt_search import files
 from jaxopt_search.checks import num_cores
 from jaxopt_search.engine import devices, fingerprints
 from jaxopt_search.files import whole
-from jaxopt_search.interrupts import held_back
 
 T = TypeVar("T")
 
@@ -70,29 +69,17 @@ class Jitted:
     ):
         functools.update_wrapper(self, jitted)  # first: it may bring attributes
         self.jitted, self.in_folder, self.in_turn = jitted, in_folder, in_turn
-        self._on_platforms = on_platforms or {}
+        self.on_platforms = on_platforms or {}
         self.temporaries: dict[Any, int] = {}  # of programs that are compiled, by call
 
     def __call__(self, *arguments: Any, **static: Any) -> Any:
-        return Program(self, arguments, static).ready()(*arguments)
-
-    def on_platform_of(self, arguments: Any) -> Any:
-        """Returns the function of `jax.jit` that is called, outside of others, where it runs."""
-        leaves = jax.tree.leaves(arguments)
-        if not self._on_platforms or devices.is_traced(leaves):
-            return self.jitted
-        platform = devices.platform_of(
-            (devices.devices_of(leaves) or [devices.default_device()])[0]
-        )
-        if _is_told_how_to_compile(platform):
-            return self.jitted
-        return self._on_platforms.get(platform, self.jitted)
+        return Program(self, arguments, static)()
 
     def make_room(self) -> None:
         """Frees programs where there are many: a new static function in each call adds one more."""
         if len(self.temporaries) >= _MOST_CALLS:
             self.temporaries.clear()
-            for fn in (self.jitted, *self._on_platforms.values()):
+            for fn in (self.jitted, *self.on_platforms.values()):
                 if hasattr(fn, "clear_cache"):  # of `jax.pmap`, JAX keeps all
                     fn.clear_cache()
 
@@ -126,7 +113,7 @@ def _is_told_how_to_compile(platform: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """One of the programs of a run: a call that is not made.
+    """One of the programs of a run: a call that is not made until it is called.
 
     Attributes:
       fn: what is called.
@@ -138,13 +125,13 @@ class Program:
     arguments: tuple[Any, ...]
     static: dict[str, Any]
 
-    def ready(self) -> Callable[..., Any]:
-        """Returns the function to call with such arguments, less the static ones."""
+    def __call__(self) -> Any:
+        """Makes the call, of arrays."""
         if self.fn.in_turn:
-            return functools.partial(_call_in_turn, self.jitted)
+            return _call_in_turn(self.jitted, *self.arguments)
         if (name := self.name) is not None:
-            return _loaded.get(name) or compile(self)
-        return functools.partial(self.jitted, **self.static) if self.static else self.jitted
+            return (_loaded.get(name) or compile(self))(*self.arguments)
+        return self.jitted(*self.arguments, **self.static)
 
     def temporaries(self) -> int:
         """Returns the bytes that the program needs on each device besides arguments and results.
@@ -158,10 +145,16 @@ class Program:
 
     @functools.cached_property
     def jitted(self) -> Any:
-        """The function of `jax.jit` or `jax.pmap` that is called."""
-        return self.fn.on_platform_of(self.arguments)
+        """The function of `jax.jit` or `jax.pmap` to call, as it is compiled where it runs."""
+        if not self.fn.on_platforms or devices.is_traced(self.arguments):
+            return self.fn.jitted
+        (device, *_) = devices.devices_of(self.arguments) or [devices.default_device()]
+        platform = devices.platform_of(device)
+        if _is_told_how_to_compile(platform):
+            return self.fn.jitted
+        return self.fn.on_platforms.get(platform, self.fn.jitted)
 
-    @property
+    @functools.cached_property
     def name(self) -> str | None:
         """The name of its file; None where it is not kept in one."""
         if program_folder is None or not self.fn.in_folder:
@@ -295,11 +288,10 @@ def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | N
         for one in missing:
             pending.append(pool.submit(contextvars.copy_context().run, compile_there, one))
         pool.shutdown(wait=False)
-    with held_back():
-        if meanwhile is not None:
-            with _tracing:
-                meanwhile()
-        concurrent.futures.wait(pending)
+    if meanwhile is not None:
+        with _tracing:
+            meanwhile()
+    concurrent.futures.wait(pending)
 
 
 _turn = threading.Lock()

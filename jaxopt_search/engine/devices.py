@@ -155,15 +155,6 @@ def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((_probe.bind(), tree)))
 
 
-def refuse_tracers(*arguments: Any, caller: str = "solve") -> None:
-    """Refuses to drive a run from inside a traced function, or where JAX would hang."""
-    refuse_orphans()
-    if is_traced(arguments):
-        raise RuntimeError(
-            f"{caller} is a host driver and was called inside jit or vmap; use run there"
-        )
-
-
 # An operation without a program of its own, unlike all others: what it returns tells who runs it.
 _probe = Primitive("probe")
 _probe.def_impl(lambda: np.float32(0))
@@ -172,13 +163,20 @@ mlir.register_lowering(_probe, mlir.lower_fun(lambda: jnp.float32(0), multiple_r
 
 
 def host_driver(driver: Callable[Parameters, T]) -> Callable[Parameters, T]:
-    """Returns a driver that leaves its caller's mesh and transfer guard: it places its arrays."""
+    """Returns a driver that leaves its caller's mesh and transfer guard: it places its arrays.
+
+    It refuses to be called where JAX would hang, and inside a traced function.
+    """
 
     @functools.wraps(driver)
     def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
-        # A traced function has its caller's; drivers refuse to be called there.
-        if is_traced(()):
-            return driver(*args, **kwargs)
+        refuse_orphans()
+        given = (*args, *kwargs.values())
+        if is_traced([one for one in given if not isinstance(one, list)]):  # which may be long
+            raise RuntimeError(
+                f"{driver.__name__} is a host driver and was called inside jit or vmap; use run"
+                " there"
+            )
         before = _has_mesh.set(not jax.sharding.get_abstract_mesh().empty)
         try:
             with settings_left():

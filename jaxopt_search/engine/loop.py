@@ -38,7 +38,7 @@ from jaxopt_search.engine.state import (
 from jaxopt_search.engine.stepping import Fixed, Running
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.results import Status
-from jaxopt_search.types import Exchange, Problem, Search, Solution, Stream, null_delta
+from jaxopt_search.types import Exchange, Problem, Search, Solution, null_delta
 
 REFRESH_EVERY = 10_000
 """Steps after which running float costs are computed again."""
@@ -316,7 +316,7 @@ def exchange_now(
     implementation: Implementation,
     axis_name: str | None,
 ) -> RunState:
-    """Returns the state of a run after an exchange among all of its searches.
+    """Returns this device's part of a run after an exchange among all of its searches.
 
     Args:
       rule: who gets what from whom.
@@ -324,30 +324,9 @@ def exchange_now(
       implementation: by what steps are made.
       axis_name: the device axis, or None.
     """
+    searches, ancestor, index = state.searches, state.ancestor, state.index
     key = memory.computed_once(random.exchange_key(state.key, state.step.high))
     stream = random.Stream(key, state.step.low, counts.as_int32(state.step))
-    searches, ancestor = apply(rule, stream, problem, search, state, implementation, axis_name)
-    return state._replace(searches=searches, ancestor=ancestor)
-
-
-def apply(
-    rule: Exchange,
-    stream: Stream,
-    problem: Any,
-    search: Any,
-    state: RunState,
-    implementation: Implementation,
-    axis_name: str | None,
-) -> tuple[Any, jax.Array]:
-    """Returns this device's searches and their ancestors after an exchange among all searches.
-
-    Args:
-      stream: of the exchange, the same on every device.
-      state: with S searches per device.
-      implementation: by what steps are made.
-      axis_name: the device axis, or None.
-    """
-    searches, ancestor, index = state.searches, state.ancestor, state.index
 
     def own_part(of_all: jax.Array, size: int) -> jax.Array:
         return lax.dynamic_slice_in_dim(of_all, devices.device_index(axis_name) * size, size)
@@ -365,7 +344,7 @@ def apply(
         individuals = jax.tree.map(
             lambda leaf, like: leaf[places].reshape(like.shape), everyone, own
         )
-        return jax.vmap(search.with_individuals)(searches, individuals), ancestor
+        return state._replace(searches=jax.vmap(search.with_individuals)(searches, individuals))
     is_padding, is_best = index < 0, rule.passes_on == "best"
     costs = no_nan(jax.vmap(search.best_cost if is_best else search.current_cost)(searches))
     costs = jnp.where(is_padding, null_delta(costs.dtype), costs)
@@ -389,7 +368,8 @@ def apply(
     restarts = rule.starts_anew(all_costs, num_searches)
     if restarts is None:
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-        return choose(adopts, (adopted, ancestors), (searches, ancestor))
+        searches, ancestor = choose(adopts, (adopted, ancestors), (searches, ancestor))
+        return state._replace(searches=searches, ancestor=ancestor)
     # Then the first one continues from the best of all, and the others restart.
     is_first, keys = index == 0, random.typed_key(words())
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
@@ -403,8 +383,9 @@ def apply(
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    new = choose(starts, started, adopted)
-    return choose(adopts | restarts, (new, jnp.maximum(ancestors, 0)), (searches, ancestor))
+    new = choose(starts, started, adopted), jnp.maximum(ancestors, 0)
+    searches, ancestor = choose(adopts | restarts, new, (searches, ancestor))
+    return state._replace(searches=searches, ancestor=ancestor)
 
 
 def choose(where: jax.Array, tree: Any, other: Any) -> Any:

@@ -33,7 +33,7 @@ AXES = RunState._make(0 if name in _PER_SEARCH else None for name in RunState._f
 
 
 class DeviceSplit:
-    """Runs `loop.advance` with the searches spread over `devices`.
+    """Makes the programs of a run whose searches are spread over `devices`.
 
     Attributes:
       devices: of all processes that share the run.
@@ -101,21 +101,6 @@ class DeviceSplit:
         is_off = getattr(jax.config, "jax_disable_jit", False)
         return not is_off and (len(self.devices) == 1 or on.are_alone())
 
-    def advance(
-        self,
-        problem: Any,
-        search: Any,
-        state: RunState,
-        num_steps: int,
-        rules: Rules,
-        implementation: Implementation = "auto",
-    ) -> RunState:
-        """Like `loop.advance`, of a state from `split` and by rules from `make_rules`."""
-        if implementation == "auto":
-            implementation = stepping.choose("auto", self.first, problem, search).implementation
-        steps = self._steps(implementation, problem, search, state, rules).ready()
-        return steps(problem, search, state, np.int32(num_steps), rules)
-
     def program(
         self, fn: Jitted, in_axes: Any, out_axes: Any, *arguments: Any, **static: Any
     ) -> Program:
@@ -124,12 +109,25 @@ class DeviceSplit:
             return Program(fn, arguments, static)
         return Program(pmapped(self.devices, fn, in_axes, out_axes, **static), arguments, {})
 
-    def _steps(
-        self, implementation: Implementation, problem: Any, search: Any, state: Any, rules: Rules
+    def steps(
+        self,
+        problem: Any,
+        search: Any,
+        state: RunState,
+        num_steps: int,
+        rules: Rules,
+        implementation: Implementation = "auto",
     ) -> Program:
-        """Returns the program of `advance`, for a state or its shapes."""
+        """Returns the program that makes steps: `loop.advance` of a state from `split`.
+
+        Args:
+          state: or its shapes.
+          rules: from `make_rules`.
+        """
+        if implementation == "auto":
+            implementation = stepping.choose("auto", self.first, problem, search).implementation
         axes = None, None, AXES, None, None
-        own = problem, search, state, np.int32(0), rules
+        own = problem, search, state, np.int32(num_steps), rules
         static = {"implementation": implementation, "axis_name": self._axis_name}
         return self.program(loop.advance_by, axes, AXES, *own, **static)
 
@@ -154,7 +152,7 @@ class DeviceSplit:
           start: the key and the start solutions, or their shapes; None without the start.
         """
         own = problem, search, self.shapes(shape, problem, search)
-        programs = {"steps": self._steps(implementation, *own, rules)}
+        programs = {"steps": self.steps(*own, 0, rules, implementation)}
         if start is not None:
             key, solutions = self.brought(start)
             static = {"num_searches": shape.index.shape[0]}
@@ -163,8 +161,8 @@ class DeviceSplit:
         return programs | {"look": self._look(*own)}
 
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
-        """Returns the outcome of a state from `split` or `advance`, on the host."""
-        seen = self._look(problem, search, state).ready()(problem, search, state)
+        """Returns the outcome of a state from `split` or `steps`, on the host."""
+        seen = self._look(problem, search, state)()
         if len(self.devices) == 1:
             return outcome.read(jax.device_get(seen._replace(all_best=None)), seen.all_best)
         fetched = self.team.gathered(seen._replace(all_best=None))

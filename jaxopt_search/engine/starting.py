@@ -18,10 +18,10 @@ from jaxopt_search.engine import memory
 from jaxopt_search.engine.compile import jit, noted
 from jaxopt_search.engine.devices import default_device, is_traced
 from jaxopt_search.engine.fingerprints import kind_of
-from jaxopt_search.engine.state import RunState, Since, best_costs, no_info
+from jaxopt_search.engine.state import RunState, Since, best_costs
 from jaxopt_search.interrupts import held_back, refuse_orphans
 from jaxopt_search.results import Status
-from jaxopt_search.types import Exchange, Problem, Search, Solution
+from jaxopt_search.types import Exchange, Info, Problem, Search, Solution
 
 
 def init(
@@ -157,7 +157,7 @@ def _first_state(key: random.Key, problem: Problem, search: Search, searches: An
         searches=searches,
         ancestor=index,
         hit=counts.never((num_searches,)),
-        info=no_info(num_searches),
+        info=Info(accepted=jnp.zeros(num_searches, jnp.int32)),
     )
 
 

@@ -131,11 +131,6 @@ def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
     return number(jnp.floor(target) if is_rounded else target, dtype)
 
 
-def no_info(num_searches: int) -> Info:
-    """Returns the info of no step."""
-    return Info(*(jnp.zeros(num_searches, jnp.int32) for _ in Info._fields))
-
-
 def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     """Returns [S] the best cost of each search; the highest number for padding and for NaN."""
     costs = no_nan(jax.vmap(search.best_cost)(searches))

@@ -252,7 +252,7 @@ def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
 
     def start(problem: Any, search: Any) -> tuple[Steps, random.Key, Running]:
         solution = problem.init(random.start_key(random.as_key(0), jnp.uint32(0)))
-        info = Info(*(jnp.int32(0) for _ in Info._fields))
+        info = Info(accepted=jnp.int32(0))
         running = Running(search.init(problem, solution), counts.never(()), info)
         keys, running = jax.tree.map(lambda leaf: leaf[None], (random.as_key(0), running))
         return counts.zero(), keys, running

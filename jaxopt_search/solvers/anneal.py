@@ -33,7 +33,6 @@ from jaxopt_search.engine.devices import (
     host_device,
     host_driver,
     is_cpu,
-    refuse_tracers,
 )
 from jaxopt_search.exchanges import Recombine, Resample
 from jaxopt_search.neighborhoods.flip import Flip
@@ -50,6 +49,7 @@ from jaxopt_search.types import Crossover, Exchange, Problem, Search
 # The share of AB-cycles that a child takes: the most, and the one if a generation were left.
 _MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
 _NEVER_ALIKE = 2.0  # times as many searches as there are
+_NEVER = MAX_INT32  # steps between exchanges
 # Accepted moves per search and step below which searches are frozen, over this many steps; and the
 # share of the time that a reheating takes at least.
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
@@ -82,7 +82,7 @@ class Recipe(NamedTuple):
       recombining: the share of the time after the cooling that recombinations take, in a run by the
         clock.
       first_round: steps for each city in the first of several rounds (`round_at`), which cool and
-        recombine by themselves; None for a single one.
+        recombine by themselves; 0 for a single one.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
         its local optima then pass as an annealing's moves do.
     """
@@ -97,13 +97,13 @@ class Recipe(NamedTuple):
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
     recombining: float = 0.5
-    first_round: int | None = None
+    first_round: int = 0
     is_iterated: bool = False
 
     @property
     def cooling_every(self) -> int:
         """Returns the steps between exchanges during the cooling."""
-        return MAX_INT32 if self.recombines else self.resample_every or MAX_INT32
+        return _NEVER if self.recombines else self.resample_every or _NEVER
 
     @property
     def recombines(self) -> bool:
@@ -176,7 +176,6 @@ def anneal(
       >>> js.anneal(problem, js.QueenSwap(), max_steps=200, target=0).fun
       0
     """
-    refuse_tracers(key, problem, caller="anneal")
     check_parts(problem)
     resolved = resolve(
         max_steps=max_steps,
@@ -291,7 +290,7 @@ class Ingredients(NamedTuple):
     """What an annealing is made of besides its recipe.
 
     Attributes:
-      search: with a `schedule` of its own or in its `acceptance`.
+      search: with an `acceptance` that has a schedule.
       temperatures: the hottest and the coldest.
       crossover: used if the recipe recombines.
     """
@@ -302,19 +301,14 @@ class Ingredients(NamedTuple):
 
     def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange of a recipe, at a pace."""
-        schedule, search, every = cooling(*self.temperatures, pace), self.search, int32(pace.every)
-        if hasattr(search, "schedule"):
-            search = dataclasses.replace(search, schedule=schedule)
-        else:
-            acceptance = dataclasses.replace(search.acceptance, schedule=schedule)
-            search = dataclasses.replace(search, acceptance=acceptance)
+        schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
+        acceptance = dataclasses.replace(self.search.acceptance, schedule=schedule)
+        search = dataclasses.replace(self.search, acceptance=acceptance)
         if not recipe.recombines:
             resamples = recipe.resample_every is not None
             return search, Resample(every=every, schedule=schedule) if resamples else None
         assert self.crossover is not None
-        share, alike = float32(pace.share), None
-        if recipe.first_round is not None:
-            alike = float32(pace.alike)
+        share, alike = float32(pace.share), float32(pace.alike) if recipe.first_round else None
         return search, Recombine(every=every, share=share, alike=alike, crossover=self.crossover)
 
 
@@ -336,15 +330,12 @@ class Pacer:
     def __init__(self, pace: Pace):
         self.pace = pace
 
-    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
         """Takes note of a chunk that ends at `step`, after `seconds` of search.
-
-        Returns whether the pace changes.
 
         Args:
           acceptance: accepted moves per search and step.
         """
-        return False
 
     def steps_left(self, step: int) -> int | None:
         """Returns after how many steps the pace is known to change; None if that is not known."""
@@ -396,7 +387,7 @@ class StepCount(Pacer):
 
     def _round(self, step: int) -> tuple[int, int, int]:
         """Returns the steps at which the round of a step begins, has cooled, and ends."""
-        first = (self._recipe.first_round or 0) * self._n
+        first = self._recipe.first_round * self._n
         begin, end = map(int, round_at(first, self._max_steps, step))
         return begin, begin + math.ceil(self._recipe.cooled * (end - begin)), end
 
@@ -410,9 +401,8 @@ class StepCount(Pacer):
         every = _LOOKS * self._n if recipe.is_iterated else self._n
         return Pace(cooled_at, 1.0, 0.0, every, share_of((end - cooled_at) / every))
 
-    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
-        before, self.pace = self.pace, self._pace_at(step)
-        return self.pace != before
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
+        self.pace = self._pace_at(step)
 
     def steps_left(self, step: int) -> int | None:
         if self.pace.alike == 0:
@@ -422,7 +412,8 @@ class StepCount(Pacer):
         return min(left, default=None)
 
 
-class ClockNotes(NamedTuple):
+@dataclasses.dataclass
+class ClockNotes:
     """Where a `Clock` stands, for JSON.
 
     Attributes:
@@ -430,10 +421,10 @@ class ClockNotes(NamedTuple):
       first: how many seconds the first round takes; 0 before that is known.
       cooled_by: seconds after which the searches have cooled.
       ends: seconds at which the round ends.
-      last: the step and the seconds at the end of the last chunk; None before the first.
+      step, seconds: at the end of the last chunk; step -1 before the first.
       seconds_per_step: without recombinations.
       since: steps since the last recombination.
-      num_recombinations, recombining_seconds: so far.
+      num_recombinations, recombining_seconds: in this round.
       until: the share of the cooling that is made; below 1 once searches were reheated.
     """
 
@@ -441,7 +432,8 @@ class ClockNotes(NamedTuple):
     first: float = 0.0
     cooled_by: float = 0.0
     ends: float = 0.0
-    last: tuple[int, float] | None = None
+    step: int = -1
+    seconds: float = 0.0
     seconds_per_step: float = 0.0
     since: int = 0
     num_recombinations: int = 0
@@ -460,73 +452,90 @@ class Clock(Pacer):
 
     def __init__(self, recipe: Recipe, n: int, max_seconds: float):
         super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
-        self.recipe, self._n, self._max_seconds = recipe, n, max_seconds
+        self._recipe, self._n, self._max_seconds = recipe, n, max_seconds
         self._now, self._is_reheated = ClockNotes(), False
 
-    def _in_round(self, now: ClockNotes, seconds: float) -> ClockNotes:
-        """Returns the notes at the beginning of a round."""
-        limit = self._max_seconds - now.began
-        _, end = round_at(now.first, limit, seconds - now.began)
-        ends = now.began + end if end < limit else self._max_seconds
-        cooled_by = seconds + _SAFETY * self.recipe.cooled * max(ends - seconds, 0.0)
-        return now._replace(ends=ends, cooled_by=cooled_by)
-
-    def _is_first_round(self) -> bool:
+    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
         now = self._now
-        return now.last is None or not now.first or now.last[1] < now.began + now.first
-
-    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> bool:
-        before, pace, recipe = self._now.last, self.pace, self.recipe
-        now = self._now = self._now._replace(last=(step, seconds))
-        if before is None:
-            self._now = self._in_round(now._replace(began=seconds), seconds)
-            return False
-        if step == before[0]:
-            return False
-        made, took = step - before[0], seconds - before[1]
-        looks = recipe.first_round
-        if looks is not None and self._is_first_round() and pace.done < 1:
-            first = looks * self._n * took / made
-            now = self._in_round(now._replace(first=first), now.began)
-        elif looks is not None and now.ends <= seconds < self._max_seconds:
-            now = self._in_round(now, seconds)
-            self._now = now._replace(since=0, num_recombinations=0, recombining_seconds=0.0)
-            per_step = now.seconds_per_step / (now.cooled_by - seconds)
-            self.pace = Pace(min(step, MAX_INT32), 0.0, per_step, 1, alike=0.0)
-            return True
-        done, until = min(now.until, pace.done + made * pace.per_step), now.until
-        left = max(now.cooled_by - seconds, 0.0)
-        if not recipe.recombines and left > 0:  # first chunks may be much slower than later ones
-            done = min(done, 1 - left / (now.cooled_by - now.began))
-        is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
-        has_time = left > _LEAST_TIME * self._max_seconds
-        self._is_reheated = is_frozen and has_time and not recipe.recombines
-        if self._is_reheated:
-            until, done = done, done / 2
-        per_step = (until - done) / max(made / took * left, 1.0)
-
-        # A recombination comes when as many steps as the pace says have been made.
-        number, spent, since = now.num_recombinations, now.recombining_seconds, now.since + made
-        if (first := max(pace.every - now.since, 1)) <= made:
-            num_more, since = divmod(made - first, pace.every)
-            number += num_more + 1
-        if pace.every < MAX_INT32:
-            spent += max(took - made * now.seconds_per_step, 0.0)
-
-        share, each = pace.share, now.seconds_per_step
-        if done == 1 and recipe.recombines and each > 0:
-            every = 1  # the first one, by itself, tells what they cost
-            if number:
-                steps_each, part = spent / number / each, recipe.recombining
-                every = int(min(max(steps_each * (1 - part) / part, 1), MAX_INT32))
-            generation = every * each + spent / max(number, 1)
-            share = share_of((now.ends - seconds) / generation)
+        is_first, made, took = now.step < 0, step - now.step, seconds - now.seconds
+        now.step, now.seconds = step, seconds
+        if is_first:
+            now.began = seconds
+            self._begin_round(seconds)
+            return
+        if made == 0:
+            return
+        if self._is_first_of_rounds() and self.pace.done < 1:
+            now.first = self._recipe.first_round * self._n * took / made
+            self._begin_round(now.began)
+        elif now.ends <= seconds < self._max_seconds:
+            self._restart()
+            return
+        done, per_step = self._cooling(made, took, acceptance)
+        every, share = self._recipe.cooling_every, self.pace.share
+        if self._recipe.recombines:
+            self._count_recombinations(made, took)
+        if self._recipe.recombines and done == 1 and now.seconds_per_step > 0:
+            every, share = self._recombining()
         else:
-            every, each = recipe.cooling_every, took / made
+            now.seconds_per_step = took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
-        counts = {"num_recombinations": number, "recombining_seconds": spent, "since": since}
-        self._now = now._replace(seconds_per_step=each, until=until, **counts)
-        return True
+
+    def _is_first_of_rounds(self) -> bool:
+        """Returns whether this is the first of several rounds, also before its end is known."""
+        now, has_rounds = self._now, self._recipe.first_round > 0
+        return has_rounds and (now.first == 0 or now.seconds < now.began + now.first)
+
+    def _begin_round(self, seconds: float) -> None:
+        """Takes note of when the round that begins here ends, and by when searches cool."""
+        now, limit = self._now, self._max_seconds - self._now.began
+        _, end = round_at(now.first, limit, seconds - now.began)
+        now.ends = now.began + end if end < limit else self._max_seconds
+        now.cooled_by = seconds + _SAFETY * self._recipe.cooled * max(now.ends - seconds, 0.0)
+
+    def _restart(self) -> None:
+        """Begins a further round, in which the first step is followed by the restart."""
+        now = self._now
+        self._begin_round(now.seconds)
+        now.since, now.num_recombinations, now.recombining_seconds = 0, 0, 0.0
+        per_step = now.seconds_per_step / (now.cooled_by - now.seconds)
+        self.pace = Pace(min(now.step, MAX_INT32), 0.0, per_step, 1, alike=0.0)
+
+    def _cooling(self, made: int, took: float, acceptance: float) -> tuple[float, float]:
+        """Returns the share of the cooling that is done, and the share of each further step."""
+        now = self._now
+        done = min(now.until, self.pace.done + made * self.pace.per_step)
+        left = max(now.cooled_by - now.seconds, 0.0)
+        self._is_reheated = False
+        if not self._recipe.recombines:
+            if left > 0:  # first chunks may be much slower than later ones
+                done = min(done, 1 - left / (now.cooled_by - now.began))
+            is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
+            self._is_reheated = is_frozen and left > _LEAST_TIME * self._max_seconds
+            if self._is_reheated:
+                now.until, done = done, done / 2
+        return done, (now.until - done) / max(made / took * left, 1.0)
+
+    def _count_recombinations(self, made: int, took: float) -> None:
+        """Takes note of the recombinations of a chunk: one after each `every` steps."""
+        now, every = self._now, self.pace.every
+        first = max(every - now.since, 1)
+        now.since += made
+        if first <= made:
+            num_more, now.since = divmod(made - first, every)
+            now.num_recombinations += num_more + 1
+        if every < _NEVER:
+            now.recombining_seconds += max(took - made * now.seconds_per_step, 0.0)
+
+    def _recombining(self) -> tuple[int, float]:
+        """Returns the steps between recombinations, by what they cost, and their `share`."""
+        now, part = self._now, self._recipe.recombining
+        every, cost = 1, 0.0  # the first one, by itself, tells what they cost
+        if now.num_recombinations:
+            cost = now.recombining_seconds / now.num_recombinations
+            every = int(min(max(cost / now.seconds_per_step * (1 - part) / part, 1), MAX_INT32))
+        generation = every * now.seconds_per_step + cost
+        return every, share_of((now.ends - now.seconds) / generation)
 
     def steps_left(self, step: int) -> int | None:
         """Returns the steps to the next event of a round that others follow: else time tells.
@@ -534,25 +543,24 @@ class Clock(Pacer):
         They are 1 to restart, for the first recombination, and once searches are reheated, whose
         steps may be slow.
         """
-        now, first_round = self._now, self.recipe.first_round
-        is_first = self.recipe.recombines and self.pace.done == 1 and not now.num_recombinations
+        now, recipe = self._now, self._recipe
+        is_first = recipe.recombines and self.pace.done == 1 and not now.num_recombinations
         if self._is_reheated or is_first or self.pace.alike == 0:
             return 1
-        if first_round is not None and self._is_first_round():
-            return max(first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
-        if not 0 < now.ends < self._max_seconds:
+        if self._is_first_of_rounds():
+            return max(recipe.first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
+        if now.ends >= self._max_seconds:
             return None
-        assert now.last is not None
         event = now.cooled_by if self.pace.done < 1 else now.ends
-        return max(int((event - now.last[1]) / now.seconds_per_step), 1)
+        return max(int((event - now.seconds) / now.seconds_per_step), 1)
 
     def notes(self) -> dict[str, Any]:
-        return self._now._asdict() | {"pace": self.pace}
+        return dataclasses.asdict(self._now) | {"pace": self.pace}
 
     def recall(self, notes: dict[str, Any]) -> None:
         self.pace = Pace(*notes["pace"])
-        now = ClockNotes(*(notes[name] for name in ClockNotes._fields))
-        self._now = now._replace(last=now.last and tuple(now.last))
+        names = (field.name for field in dataclasses.fields(ClockNotes))
+        self._now = ClockNotes(**{name: notes[name] for name in names})
 
 
 def chosen(recipe: Recipe, num_searches: Any, devices: Sequence[jax.Device] = ()) -> Recipe:
@@ -656,13 +664,11 @@ class Steering(NamedTuple):
     pacer: Pacer
     callback: Callable[[Report], Any] | None
 
-    def __call__(self, report: Report) -> Steer | bool | None:
+    def __call__(self, report: Report) -> Steer | bool:
         if self.callback is not None and is_true(self.callback(report)):
             return True
-        changes = self.pacer.note(report.step, report.seconds, report.acceptance)
+        self.pacer.note(report.step, report.seconds, report.acceptance)
         left = self.pacer.steps_left(report.step)
-        if not changes and left is None:
-            return None
         return Steer(*self.ingredients.at_pace(self.recipe, self.pacer.pace), ask_after=left)
 
     def notes(self) -> dict[str, Any]:

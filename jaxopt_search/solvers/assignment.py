@@ -11,7 +11,7 @@ from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import resolve
-from jaxopt_search.engine.devices import host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import host_driver, is_cpu
 from jaxopt_search.neighborhoods import AssignOrSwap
 from jaxopt_search.problems.finite.generalized_assignment import (
     GeneralizedAssignment,
@@ -84,7 +84,6 @@ def solve_assignment(
       >>> result.x.tolist(), result.fun, result.feasible
       ([0, 0, 1], 7, True)
     """
-    refuse_tracers(key, costs, sizes, capacities, caller="solve_assignment")
     problem = costs
     if not isinstance(costs, GeneralizedAssignment):
         if np.ndim(sizes) == 1:

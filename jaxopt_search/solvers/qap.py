@@ -1,11 +1,8 @@
 """One call from flows and distances to a good assignment: `solve_qap`."""
 
-import functools
 import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
-
-import jax
 
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.driver import checkpoints
@@ -14,7 +11,7 @@ from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run
 from jaxopt_search.driver.starts import LateStarts
-from jaxopt_search.engine.devices import Devices, host_driver, is_cpu, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver, is_cpu
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import DeltaSwap, SwapTable
@@ -22,7 +19,6 @@ from jaxopt_search.problems.matrix_input import DType
 from jaxopt_search.problems.padding import capacity_for
 from jaxopt_search.problems.qap.build import as_qap, as_qaps, is_several, negated
 from jaxopt_search.problems.qap.construction import constructed_assignment
-from jaxopt_search.problems.qap.problem import QAP
 from jaxopt_search.results import Result
 from jaxopt_search.searches import tabu_search
 from jaxopt_search.solvers import scales
@@ -36,7 +32,7 @@ from jaxopt_search.solvers.anneal import (
     starts_with,
 )
 from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
-from jaxopt_search.solvers.stacked import solve_stack, stack_of_assignments
+from jaxopt_search.solvers.stacked import StackedRun, stack_of_assignments
 
 Method: TypeAlias = Literal["auto", "annealing", "tabu"]
 
@@ -124,8 +120,6 @@ def solve_qap(
       >>> js.solve_qap(flow, distance, max_steps=50).fun
       218
     """
-    arrays = [one for one in (flow, distance) if isinstance(one, QAP | jax.Array)]
-    refuse_tracers(key, arrays, caller="solve_qap")
     if maximize and callable(callback):
         callback = Opposite(callback)
     resolved = resolve(
@@ -139,7 +133,7 @@ def solve_qap(
         callback=callback,
         history_size=history_size,
     )
-    with resolved.team.same_call():
+    with resolved.team.same_call() as note:
         check_option("method", method, ("auto", "annealing", "tabu"))
         if maximize:
             flow, linear = negated(flow), None if linear is None else negated(linear)
@@ -157,7 +151,7 @@ def solve_qap(
             every, room = _recombine_every(n, is_on_cpu), _room_for(n, is_on_cpu)
             with memory_errors_explained(f"num_searches={num_searches}"):
                 stack = stack_of_assignments(problems, num_searches, room, every, resolved)
-            run = functools.partial(solve_stack, stack, key, resolved)
+            run = StackedRun(stack, resolved, key, note)
         else:
             problem = as_qap(flow, distance, linear, partial_match, dtype)
             padded, n = problem, int(problem.n)
@@ -175,7 +169,7 @@ def solve_qap(
             given = {"initial": initial, "target": target}
             if is_tabu:
                 # Searches that continue from children of their best.
-                planned = Run(
+                run = Run(
                     resolved,
                     padded,
                     tabu_search(SwapTable()),
@@ -191,9 +185,8 @@ def solve_qap(
                     cooling_search(recipe, SwapTable() if is_on_cpu else DeltaSwap()),
                     (recipe.hottest * unit, recipe.coldest * unit),
                 )
-                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
-            run = functools.partial(drive, planned)
-    return opposite(run()) if maximize else run()
+                run = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
+    return opposite(drive(run)) if maximize else drive(run)
 
 
 def _room_for(n: int, is_on_cpu: bool) -> int:

@@ -30,7 +30,7 @@ from jaxopt_search.driver.options import RunOptions, resolve
 from jaxopt_search.driver.results import MESSAGES
 from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all, jit
-from jaxopt_search.engine.devices import Devices, host_driver, refuse_tracers
+from jaxopt_search.engine.devices import Devices, host_driver
 from jaxopt_search.engine.fingerprints import environment, fingerprint
 from jaxopt_search.engine.loop import choose
 from jaxopt_search.engine.split import AXES, DeviceSplit
@@ -111,7 +111,6 @@ def solve_nqueens(
       >>> result.solutions.shape, result.success
       ((12, 8), True)
     """
-    refuse_tracers(key, caller="solve_nqueens")
     options = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
@@ -453,19 +452,14 @@ class Searches(Placements):
           MemoryError: if they are not free.
         """
         parts, split, state = (self.problem, self.search), self.split, self.state
-        arguments = *parts, split.shapes(state, *parts), np.uint32(0)
-        how = {"distinct": self.finds.distinct, "tries": self.plan.tries}
-        self._look = split.program(
-            harvested, (None, None, AXES, None), (AXES, 0), *arguments, **how
-        )
         programs = dict[str, Program]()
         if split.compiles_ahead:
             programs = split.programs(*parts, state, self._rules, self._choice.implementation)
-            programs["look"] = self._look
+            programs["look"] = self._look_at(split.shapes(state, *parts), 0)
             compile_all(programs.values())
         needed = memory.estimate(parts, state, split.devices, programs, states_at_a_look=2)
         memory.check_fit(parts, needed, self._num_searches, split.devices)
-        with held_back(), jax.default_device(split.first):
+        with jax.default_device(split.first):
             self.state = split.split(jax.device_put(state))
 
     def identity(self) -> Identity:
@@ -485,7 +479,7 @@ class Searches(Placements):
         has the same looks as if it had never ended.
         """
         if not num_steps:
-            state, _ = self._look_at_searches(0)
+            state, _ = self._look_at(self.state, 0)()
             if self._begins:
                 self.state = state
             jax.block_until_ready(self._advanced(0))
@@ -495,7 +489,7 @@ class Searches(Placements):
             self.step, self._has_started, self._is_last = self.made, True, left <= 0
             number, since = divmod(self.made, self.plan.steps)
             if self._is_last or not since:
-                state, self._harvest = self._look_at_searches(number + 1)
+                state, self._harvest = self._look_at(self.state, number + 1)()
                 if self._is_last:
                     return
                 self.state = state
@@ -503,14 +497,16 @@ class Searches(Placements):
             self.state = self._advanced(num_steps)
             self.made += num_steps
 
-    def _look_at_searches(self, number: int) -> Any:
-        own = self.problem, self.search, self.state, np.uint32(number)
-        return self._look.fn(*own, **self._look.static)
+    def _look_at(self, state: RunState, number: int) -> Program:
+        """Returns the program of a look, of a state or its shapes."""
+        own = self.problem, self.search, state, np.uint32(number)
+        how = {"distinct": self.finds.distinct, "tries": self.plan.tries}
+        return self.split.program(harvested, (None, None, AXES, None), (AXES, 0), *own, **how)
 
     def _advanced(self, num_steps: int) -> RunState:
         """Returns the state after some steps, which need not be made by then."""
-        how = self._rules, self._choice.implementation
-        return self.split.advance(self.problem, self.search, self.state, num_steps, *how)
+        own, implementation = (self.problem, self.search), self._choice.implementation
+        return self.split.steps(*own, self.state, num_steps, self._rules, implementation)()
 
     def look(self) -> object:
         """Takes down the valid placements, while the next steps are made."""
@@ -576,8 +572,7 @@ class Repairs(Placements):
             own = self._key, self.problem, np.uint32(0), np.bool_(False)
             arguments = *own, devices.shapes(state, devices.only_on(self._device)), np.int32(0)
             program = Program(_repaired, arguments, {"distinct": self.finds.distinct})
-            with held_back():
-                needed = program.temporaries() + memory.num_bytes((arguments, state))
+            needed = program.temporaries() + memory.num_bytes((arguments, state))
             memory.check_bytes(needed, f"n is {self.finds.n}", self._device, "", "fewer queens")
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state)
         self._repair = jax.device_put(zeros, self._device)

@@ -30,9 +30,9 @@ from jaxopt_search.problems.tsp import curves, regions, traced
 from jaxopt_search.problems.tsp.problem import TSP, Ties
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import iterated_local_search
-from jaxopt_search.searches.acceptance import metropolis
+from jaxopt_search.searches.acceptance import Metropolis, metropolis
 from jaxopt_search.searches.base import SolutionSearch
-from jaxopt_search.searches.schedules import Schedule, as_schedule
+from jaxopt_search.searches.schedules import Schedule
 from jaxopt_search.solvers.anneal import (
     Ingredients,
     Recipe,
@@ -88,7 +88,7 @@ class RegionalSearch(SolutionSearch):
     regions of its own.
     """
 
-    schedule: Schedule
+    acceptance: Metropolis
     looks: jax.Array
     num_regions: int = static()
     is_spread: bool = static()
@@ -102,7 +102,7 @@ class RegionalSearch(SolutionSearch):
         return RegionalState(solution, cost, solution, cost)
 
     def control(self, step: jax.Array) -> jax.Array:
-        return self.schedule(step)
+        return self.acceptance.control(step)
 
     def step(
         self, stream: Stream, control: jax.Array, problem: TSP, state: RegionalState
@@ -271,7 +271,7 @@ def regional_search(
     if implementation == "auto":
         implementation = _fastest(device)
     return RegionalSearch(
-        schedule=as_schedule(temperature),
+        acceptance=metropolis(temperature),
         looks=int32(check_count("looks", looks)),
         num_regions=check_count("num_regions", number, 1, n // _LEAST),
         is_spread=False,

@@ -21,7 +21,6 @@ from jaxopt_search.checks import MAX_INT32, check_count, check_permutation, int3
 from jaxopt_search.crossovers.edge_assembly import EdgeAssembly
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.checkpoints import Identity, Snapshot
-from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.results import Recorder, Report
 from jaxopt_search.engine import loop, memory, outcome, starting, stepping
@@ -149,20 +148,6 @@ class Stack(NamedTuple):
     is_trivial: bool
 
 
-def solve_stack(stack: Stack, key: Any, options: RunOptions) -> StackedResult:
-    """Returns good solutions of all instances, after the steps or seconds that the timer allows."""
-    with options.team.same_call() as note:
-        saved, pace = None, stack.pacer.pace
-        identity = Identity(fingerprint(stack.instances), fingerprint(repr((stack.kind, pace))))
-        if options.resume is not None:
-            shapes_of = functools.partial(_shapes_of, stack)
-            saved = checkpoints.read(options.resume, identity, shapes_of)
-        # Reports are made by all.
-        note(identity, fingerprint(random.as_key(key)), options.show_progress)
-
-    return drive(_Runs(stack, key, options, identity, saved))
-
-
 def _together(solutions: list[np.ndarray]) -> Any:
     """Returns a solution of each instance, [B, n], or as a list if their sizes differ."""
     are_alike = len(set(map(len, solutions))) == 1
@@ -185,7 +170,7 @@ class _Run(NamedTuple):
     state: RunState
 
 
-class _Runs:
+class StackedRun:
     """The runs of all instances, made in the same chunks: a `chunks.Chunked`.
 
     On a CPU they are made in blocks, so that any number of instances shares few programs.
@@ -195,23 +180,28 @@ class _Runs:
       step: steps made by each search.
       choice: how steps are run.
       observers: keep the history.
+
+    Args:
+      note: as `Team.same_call` yields it.
     """
 
     def __init__(
-        self,
-        stack: Stack,
-        key: Any,
-        options: RunOptions,
-        identity: Identity,
-        saved: Snapshot | None,
-    ):
+        self, stack: Stack, options: RunOptions, key: Any, note: Callable[..., None]
+    ) -> None:
         self.stack, self.options = stack, options
         self.timer, self._team = options.timer, options.team
         self.what = f"num_searches={stack.kind.num_searches}"
-        self._key, self._saved = random.as_key(key), saved
+        how = repr((stack.kind, stack.pacer.pace))
+        self._identity = Identity(fingerprint(stack.instances), fingerprint(how))
+        self._saved: Snapshot | None = None
+        if options.resume is not None:
+            shapes_of = functools.partial(_shapes_of, stack)
+            self._saved = checkpoints.read(options.resume, self._identity, shapes_of)
+        self._key = random.as_key(key)
+        note(self._identity, fingerprint(self._key), options.show_progress)  # all make reports
         self.history = Recorder(options.history_size)
         self.observers = (self.history.note,)
-        self._identity, self.step, self._made = identity, 0, 0
+        self.step, self._made = 0, 0
 
     def begin(self) -> None:
         stack, devices = self.stack, self.options.devices
@@ -224,10 +214,9 @@ class _Runs:
         numbers = np.arange(math.prod(shape))
         self._rows: list[np.ndarray] = list(numbers.reshape(shape))
         keys, instances = map(self._split, (numbers.astype(np.uint32), stack.instances))
-        with held_back():
-            start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
-            pairs = zip(keys, instances, strict=True)
-            self.blocks = [start(self._key, *own) for own in pairs]
+        start = pmapped(devices, start_all, (None, 0, 0), kind=stack.kind)
+        pairs = zip(keys, instances, strict=True)
+        self.blocks = [start(self._key, *own) for own in pairs]
         one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[2:], x.dtype), self.blocks[0])
         search, _ = jax.eval_shape(stack.kind.at_pace, one.ingredients, _ANY_PACE)
         num_moves = stack.moves_per_step

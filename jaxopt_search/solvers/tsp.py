@@ -1,6 +1,5 @@
 """One call from coordinates or distances to a short tour: `solve_tsp`."""
 
-import functools
 import math
 import os
 from collections.abc import Callable
@@ -23,7 +22,6 @@ from jaxopt_search.engine.devices import (
     for_device,
     host_driver,
     is_cpu,
-    refuse_tracers,
 )
 from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
 from jaxopt_search.neighborhoods.two_opt import on_lists
@@ -48,7 +46,7 @@ from jaxopt_search.solvers.anneal import (
     starts_with,
 )
 from jaxopt_search.solvers.regional import plan_regional
-from jaxopt_search.solvers.stacked import solve_stack, stack_of_paths, stack_of_tours
+from jaxopt_search.solvers.stacked import StackedRun, stack_of_paths, stack_of_tours
 
 _SYMMETRIC_TSP = Recipe(
     hottest=0.8,
@@ -87,7 +85,7 @@ _SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=None)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=0)
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
@@ -111,7 +109,7 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
         if is_fused and most < 2 * least:  # the time is short for these
-            recipe = recipe._replace(starts="constructed", first_round=None)
+            recipe = recipe._replace(starts="constructed", first_round=0)
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
@@ -216,7 +214,6 @@ def solve_tsp(
       >>> round(js.solve_tsp(corners, max_steps=500).fun, 3)
       8.828
     """
-    refuse_tracers(key, data if isinstance(data, TSP | jax.Array) else None, caller="solve_tsp")
     resolved = resolve(
         max_steps=max_steps,
         max_seconds=max_seconds,
@@ -229,7 +226,7 @@ def solve_tsp(
         history_size=history_size,
     )
     closed: TSP | None = None
-    with resolved.team.same_call():
+    with resolved.team.same_call() as note:
         device = resolved.devices[0]
         if not isinstance(data, TSP | TSPInstance) and is_stack(data):
             others = {"forbidden": forbidden, "initial": initial, "callback": resolved.callback}
@@ -249,7 +246,7 @@ def solve_tsp(
                     stack = stack_of_paths(points, start, end, recipe, resolved)
                 else:
                     stack = stack_of_tours(points, start, recipe, resolved)
-            run = functools.partial(solve_stack, stack, key, resolved)
+            run = StackedRun(stack, resolved, key, note)
         else:
             problem = as_tsp(data, metric, dtype, forbidden)
             if start is not None or end is not None:
@@ -257,25 +254,22 @@ def solve_tsp(
                 problem = paths.with_ends(problem, start, end)
             if is_large(problem, device):
                 given = {"num_searches": num_searches, "initial": initial, "target": target}
-                planned = plan_regional(problem, resolved, key, **given)
+                run = plan_regional(problem, resolved, key, **given)
             else:
                 # All that is compiled depends on the capacity only: instances of many sizes share
                 # it.
                 padded = problem if problem.num_entries is not None else problem.padded()
                 recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
                 recipe = chosen(recipe, num_searches, resolved.devices)
-                num = recipe.num_searches
-                memory.check_tours(int(problem.n), num, num, [device])
                 near = None
                 if problem.is_symmetric:
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
                 ingredients = _ingredients(problem, padded, recipe, near)
                 tours = _tours(problem, recipe, key, near, resolved.timer)
-                initial = starts_with(problem, initial, tours, num)
+                initial = starts_with(problem, initial, tours, recipe.num_searches)
                 given = {"initial": initial, "target": target}
-                planned = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
-            run = functools.partial(drive, planned)
-    result: Any = run()
+                run = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
+    result = drive(run)
     return result if closed is None else paths.counted(result, closed)
 
 

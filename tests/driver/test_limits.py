@@ -13,7 +13,6 @@ from jaxopt_search import Status
 from jaxopt_search.driver import options as driver_options
 from jaxopt_search.driver.options import Timer
 from jaxopt_search.driver.run import Run
-from jaxopt_search.engine.split import DeviceSplit
 from jaxopt_search.solvers import queens, stacked
 
 GRID = js.datasets.grid_tsp(6, 6, spacing=10, seed=2)
@@ -46,8 +45,8 @@ def slowed(make):
 
 @pytest.fixture
 def _slow_compiling(monkeypatch):
-    monkeypatch.setattr(DeviceSplit, "advance", slowed(DeviceSplit.advance))
-    monkeypatch.setattr(stacked._Runs, "advance", slowed(stacked._Runs.advance))
+    monkeypatch.setattr(Run, "advance", slowed(Run.advance))
+    monkeypatch.setattr(stacked.StackedRun, "advance", slowed(stacked.StackedRun.advance))
 
 
 @pytest.mark.usefixtures("_slow_compiling")
@@ -260,7 +259,7 @@ def _slow_machine(monkeypatch, now):
         monkeypatch.setattr(kind, "advance", slowly)
 
     slow(Run, lambda run: _period(run.exchange), lambda run, steps: steps)
-    slow(stacked._Runs, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
+    slow(stacked.StackedRun, lambda run: run.stack.pacer.pace.every, lambda run, steps: steps)
     slow(queens.Repairs, lambda run: 10**9, lambda run, steps: run._rounds)
 
 

@@ -163,7 +163,7 @@ def test_inside_jit_nothing_is_kept(folder):
 
 def level_of(program, *arguments):
     """Returns the options with which a call by itself is compiled here; None for the usual ones."""
-    jitted = program.on_platform_of(arguments)
+    jitted = compiling.Program(program, arguments, {}).jitted
     return None if jitted is program.jitted else jitted
 
 
@@ -182,7 +182,7 @@ def test_a_level_of_optimization_holds_outside_of_other_programs(as_for_users):
     assert inside(one) == (2, 2, True)
     assert jax.vmap(program)(np.zeros(3, np.float32)).tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="compiler_options"):
-        jax.jit(program._on_platforms["cpu"])(one)
+        jax.jit(program.on_platforms["cpu"])(one)
 
 
 @needs_cpu

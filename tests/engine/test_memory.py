@@ -13,10 +13,10 @@ from probes import annealing, refuses, small_tsp
 from ways import needs_cpu
 
 import jaxopt_search as js
+from jaxopt_search.driver.run import Run
 from jaxopt_search.engine import compile as compiling
 from jaxopt_search.engine import memory, starting
 from jaxopt_search.engine.compile import Program
-from jaxopt_search.engine.split import DeviceSplit
 
 PROBLEM, SEARCH = small_tsp(), annealing()
 S = 1000
@@ -68,14 +68,15 @@ def test_what_is_there_in_a_run(monkeypatch):
     """Before the first chunk and after it, states are alive as they are counted, and no others."""
     problem, search, exchange = with_edge_assembly()
     needed = memory.estimate((problem, search, exchange), starting.shape(problem, search, S), [CPU])
-    counted, advance = [], DeviceSplit.advance
+    counted, advance = [], Run.advance
 
-    def noted(*args):
-        state = advance(*args)
+    def noted(run, num_steps):
+        earlier = run.state  # as a program holds it
+        advance(run, num_steps)
         counted.append(alive() - before)
-        return state
+        assert earlier is not run.state
 
-    monkeypatch.setattr(DeviceSplit, "advance", noted)
+    monkeypatch.setattr(Run, "advance", noted)
     before = alive()
     js.solve(problem, search, num_searches=S, max_steps=20, chunk_steps=10, exchange=exchange)
     assert max(counted) == pytest.approx(needed.states, rel=0.05)

@@ -20,9 +20,14 @@ def states_and_tours(num_searches=5):
 
 
 @jax.jit
-def apply(rule, problem, search, state, stream=None):
-    return loop.apply(rule, stream, problem, search, state, "xla", None)
+def apply(rule, problem, search, state):
+    """Returns the searches and their ancestors after an exchange."""
+    how = {"implementation": "xla", "axis_name": None}
+    after = loop.exchange_now(rule, problem, search, state, **how)
+    return after.searches, after.ancestor
 
 
-def stream_at(counter, seed=1):
-    return random.Stream(random.as_key(seed), jnp.uint32(counter), jnp.int32(10))
+def stream_of(state):
+    """Returns what an exchange draws from where a run stands."""
+    key = random.exchange_key(state.key, state.step.high)
+    return random.Stream(key, state.step.low, state.step.low.astype(jnp.int32))

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from exchanges.shared import HIGHEST, apply, states_and_tours, stream_at
+from exchanges.shared import HIGHEST, apply, states_and_tours, stream_of
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -70,10 +70,9 @@ def test_resampling_passes_on_current_solutions():
     """Copies have the donor's current tour and cost; the best of each search is kept."""
     problem, search, state = states_and_tours(8)
     rule = js.resample(js.geometric(1000.0, 0.01, 30), every=30)
-    stream = random.Stream(random.as_key(0), jnp.uint32(30), jnp.int32(30))
-    donors = np.asarray(donors_of(rule, stream, state.searches.cost))
+    donors = np.asarray(donors_of(rule, stream_of(state), state.searches.cost))
     assert (donors >= 0).any()
-    after, ancestor = apply(rule, problem, search, state, stream)
+    after, ancestor = apply(rule, problem, search, state)
     source = np.where(donors < 0, np.arange(8), donors)
     np.testing.assert_array_equal(ancestor, source)
     np.testing.assert_array_equal(after.cost, state.searches.cost[source])
@@ -97,7 +96,8 @@ def test_searches_that_warm_are_not_resampled():
     """Weights come of cooling only: from a colder temperature to a hotter one all stay."""
     rule = js.resample(lambda step: 1.0 + step, every=10)
     costs = jnp.asarray([3, 1, 2, 90], jnp.int32)
-    assert donors_of(rule, stream_at(3), costs).tolist() == [-1] * 4
+    stream = random.Stream(random.as_key(1), jnp.uint32(3), jnp.int32(10))
+    assert donors_of(rule, stream, costs).tolist() == [-1] * 4
 
 
 def test_weights_come_of_the_temperatures_of_two_exchanges():

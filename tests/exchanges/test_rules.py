@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from exchanges.shared import HIGHEST, apply, states_and_tours, stream_at
+from exchanges.shared import HIGHEST, apply, states_and_tours, stream_of
 
 import jaxopt_search as js
 from jaxopt_search import datasets
@@ -132,10 +132,10 @@ def test_children_have_the_values_of_both_parents():
     between it differs from either. No search forgets its best, and costs fit."""
     problem, search, state = qap_searches(8)
     bests, costs = bests_of(problem, search, state.searches)
-    recombined = jax.jit(lambda rule: apply(rule, problem, search, state, stream_at(3))[0])
+    recombined = jax.jit(lambda rule: apply(rule, problem, search, state)[0])
     for share in (0.0, 0.5, 1.0):
         rule = js.recombine(every=1, share=share)
-        donors = np.asarray(rule.donors(stream_at(3), jnp.asarray(costs), jnp.int32(8)))
+        donors = np.asarray(rule.donors(stream_of(state), jnp.asarray(costs), jnp.int32(8)))
         after = recombined(rule)
         children = np.asarray(after.representation.location)
         assert (np.sort(children, axis=1) == np.arange(12)).all()
@@ -178,7 +178,7 @@ def test_what_starts_anew_is_random_and_the_best_is_kept():
     first = jax.tree.map(lambda leaf: leaf[np.argmax(costs)], state.searches)
     searches = jax.tree.map(lambda all_, one: all_.at[0].set(one), same, first)
     state = state._replace(searches=searches)
-    after, ancestor = jax.jit(lambda: apply(rule, problem, search, state, stream_at(3)))()
+    after, ancestor = jax.jit(lambda: apply(rule, problem, search, state))()
     bests, found = bests_of(problem, search, after)
     assert found[0] == costs.min()
     assert (found[1:] > costs.min()).all()

@@ -12,8 +12,8 @@ import pytest
 from probes import annealing, refuses, small_tsp
 
 import jaxopt_search as js
+from jaxopt_search.driver.run import Run
 from jaxopt_search.engine import memory
-from jaxopt_search.engine.split import DeviceSplit
 
 PROBLEM = small_tsp()
 SEARCH = annealing()
@@ -94,7 +94,7 @@ def test_another_way_to_say_it():
 
 def test_out_of_memory_in_a_chunk(tmp_path, monkeypatch):
     """No more than the chunk is lost: the checkpoint has the one before, and is continued."""
-    file, advance, made = tmp_path / "run.npz", DeviceSplit.advance, []
+    file, advance, made = tmp_path / "run.npz", Run.advance, []
 
     def fails_at_the_third(*args):
         made.append(args)
@@ -104,7 +104,7 @@ def test_out_of_memory_in_a_chunk(tmp_path, monkeypatch):
 
     options = {"num_searches": 4, "exchange": js.ring(every=5), "chunk_steps": 10}
     unbroken = js.solve(PROBLEM, SEARCH, 0, max_steps=60, **options)
-    monkeypatch.setattr(DeviceSplit, "advance", fails_at_the_third)
+    monkeypatch.setattr(Run, "advance", fails_at_the_third)
     with pytest.raises(MemoryError, match="num_searches=4; use fewer"):
         js.solve(PROBLEM, SEARCH, 0, max_steps=60, checkpoint=file, **options)
     monkeypatch.undo()

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxopt_search.backends import counts, random
 from jaxopt_search.engine import stepping
-from jaxopt_search.engine.state import no_info
 from jaxopt_search.engine.stepping import Fixed, Running
+from jaxopt_search.types import Info
 
 NUM_SEARCHES = 3
 
@@ -31,7 +31,8 @@ def after_steps(problem, search, num_steps, implementation):
     key = random.as_key(5)
     starts = jax.vmap(lambda i: random.start_key(key, i))(index)
     states = jax.vmap(lambda one: search.init_with(one, problem, problem.init(one)))
-    running = Running(states(starts), counts.never((NUM_SEARCHES,)), no_info(NUM_SEARCHES))
+    info = Info(accepted=jnp.zeros(NUM_SEARCHES, jnp.int32))
+    running = Running(states(starts), counts.never((NUM_SEARCHES,)), info)
     keys = random.search_key(key, index, jnp.uint32(0))
     fixed = Fixed(problem, search, counts.zero(), None)
     end = stepping.run(fixed, keys, running, num_steps, implementation)

@@ -178,7 +178,8 @@ def test_frozen_searches_are_reheated():
             each.note(10_000 * second, second, 0.0 if second == 60 else 0.01)
     assert clock.pace.done == pytest.approx(0.3, abs=0.01) and clock.steps_left(600_000) == 1
     assert unfrozen.pace.done == 1 and unfrozen.steps_left(600_000) is None
-    assert clock.note(600_001, 60.01, 0.0) and clock.steps_left(600_001) is None
+    clock.note(600_001, 60.01, 0.0)
+    assert clock.steps_left(600_001) is None
     recalled = Clock(RESAMPLED, 100, 100)
     recalled.recall(json.loads(json.dumps(clock.notes())))
     for second in range(61, 100):
@@ -204,17 +205,24 @@ def test_a_run_of_steps_recombines_from_a_step_on():
     count = StepCount(RECOMBINED, 70, 1000)
     assert (count.pace.per_step, count.pace.every) == (1 / 300, MAX_INT32)
     assert [count.steps_left(step) for step in (0, 299, 300)] == [300, 1, None]
-    assert not count.note(299, 1.0) and count.pace.every == MAX_INT32
-    assert count.note(300, 1.0) and count.pace.every == 70
-    assert count.pace.share == 0.5
-    assert not count.note(310, 1.0)
+    first = count.pace
+    count.note(299, 1.0)
+    assert count.pace == first
+    count.note(300, 1.0)
+    assert count.pace == Pace(300, 1.0, 0.0, 70, share=0.5)
+    cooled = count.pace
+    count.note(310, 1.0)
+    assert count.pace == cooled
     iterated = StepCount(RECOMBINED._replace(is_iterated=True), 70, 1000)
-    assert iterated.note(300, 1.0) and iterated.pace.every == 700
+    iterated.note(300, 1.0)
+    assert iterated.pace.every == 700
     long = StepCount(RECOMBINED, 70, 100_000)
-    assert long.note(30_000, 1.0) and long.pace.share == pytest.approx(0.01)
+    long.note(30_000, 1.0)
+    assert long.pace.share == pytest.approx(0.01)
     resampled = StepCount(RESAMPLED, 70, 1000)
-    assert resampled.pace.every == RESAMPLED.resample_every
-    assert not resampled.note(1000, 1.0)
+    first = resampled.pace
+    resampled.note(1000, 1.0)
+    assert resampled.pace == first and first.every == RESAMPLED.resample_every
 
 
 def test_what_is_found_soon_does_not_wait_for_a_long_limit(simulate):
@@ -243,7 +251,8 @@ def test_rounds_of_a_run_of_steps():
     assert count.pace == Pace(0, 0.0, 1 / 150, MAX_INT32)
     begins = []
     for step in range(1, 7001):
-        if count.note(step, 0.0) and count.pace.alike == 0:
+        count.note(step, 0.0)
+        if count.pace.alike == 0:
             begins.append(step)
             assert count.pace == Pace(step, 0.0, count.pace.per_step, 1, alike=0.0)
             assert count.steps_left(step) == 1

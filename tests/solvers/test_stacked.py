@@ -250,7 +250,7 @@ def test_several_instances_continue(name, call, devices, tmp_path, monkeypatch):
     solver, path = SOLVERS[name], tmp_path / "run.npz"
     whole = solver(checkpoint=tmp_path / "whole.npz")
     with monkeypatch.context() as patch:
-        broken_at(patch, stacked._Runs, "advance", call)
+        broken_at(patch, stacked.StackedRun, "advance", call)
         first = solver(checkpoint=path, devices=devices)
     assert (first.status, first.nit < 300) == (js.Status.INTERRUPTED, True)
     found = solver(checkpoint=path, resume=True)
