@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxopt_search.backends import Implementation, counts, memory, random, tables
 from jaxopt_search.backends.costs import null_delta
@@ -326,7 +327,7 @@ class ByElement(Neighborhood):
     """A neighborhood that lists the moves of an element: of a city, a facility, a variable.
 
     For searches that look for moves only where something has changed, such as
-    `iterated_local_search`. `moves_of`, `promising` and `touched` are meant to be portable.
+    `iterated_local_search`. What it adds is meant to be portable.
     """
 
     @abc.abstractmethod
@@ -353,6 +354,34 @@ class ByElement(Neighborhood):
     def promising(self, problem: Any, representation: Representation, element: jax.Array, /) -> Any:
         """Returns how many of its first moves may be better, [] int32; by default all."""
         return self.num_moves_of(problem)
+
+    def best_of(
+        self, problem: Any, representation: Representation, element: jax.Array, /
+    ) -> tuple[Move, Cost]:
+        """Returns the best of these moves, of several the first one, and its delta."""
+        lane, most = memory.lanes(memory.LANES), self.num_moves_of(problem)
+        count = jnp.minimum(self.promising(problem, representation, element), most)
+        lanes = lane.shape[0]
+
+        def price(number: jax.Array) -> tuple[Move, Cost]:
+            move, is_move = self.moves_of(problem, representation, element, number)
+            delta = self.delta(problem, representation, move)
+            return move, jnp.where(is_move & (delta == delta), delta, null_delta(delta.dtype))
+
+        def price_tile(tile: jax.Array, best: tuple[Cost, jax.Array]) -> tuple[Cost, jax.Array]:
+            number = tile * lanes + lane
+            _, deltas = price(jnp.minimum(number, most - 1))
+            deltas = jnp.where(number < count, deltas, null_delta(deltas.dtype))
+            delta = jnp.min(deltas)
+            first = jnp.min(jnp.where(deltas == delta, number, jnp.int32(most)))
+            is_better = delta < best[0]
+            return jnp.where(is_better, delta, best[0]), jnp.where(is_better, first, best[1])
+
+        dtype = jax.eval_shape(price, jnp.int32(0))[1].dtype  # pyright: ignore
+        num_tiles = lax.div(count + (lanes - 1), jnp.int32(lanes))
+        best = null_delta(dtype), jnp.int32(0)
+        delta, number = memory.fori_loop(num_tiles, price_tile, best)
+        return price(number)[0], delta
 
     @abc.abstractmethod
     def touched(

@@ -1,8 +1,8 @@
 """A tour as an array with the position of every city: reversals and shifts, by lanes.
 
 Positions are cyclic: they wrap around at n, the number of cities. Behind them there may be room,
-which stays as it is. A change cuts the cycle into two parts; the shorter one is rewritten, in tiles
-of `memory.LANES` elements.
+which stays as it is. A change cuts the cycle into two parts; the shorter one is rewritten, tile by
+tile.
 """
 
 import functools
@@ -127,8 +127,9 @@ def _reverse_path(
     num_pairs = jnp.where(where, size >> 1, 0)
 
     # Half of the lanes fill the left part, the others the right one.
-    lane = memory.lanes(2 * memory.LANES)
-    is_left, lane = lane < memory.LANES, lane & (memory.LANES - 1)
+    tile = _tile()
+    lane = memory.lanes(2 * tile)
+    is_left, lane = lane < tile, lane & (tile - 1)
 
     def swap_tile(pair: jax.Array, tour: ArrayTour) -> ArrayTour:
         here = wrap(jnp.where(is_left, low + pair, high - pair), n)
@@ -200,7 +201,7 @@ def move_segment(
         cities = load(tour.city, wrap(source + sign * index, n))
         return _put(tour, wrap(target + sign * index, n), cities, index < num_moved)
 
-    tour = _by_tiles(num_moved, memory.lanes(memory.LANES), n, shift_tile, tour)
+    tour = _by_tiles(num_moved, memory.lanes(_tile()), n, shift_tile, tour)
     start = wrap_behind(jnp.where(is_behind, first + number, after + 1), n)
     return _put(tour, wrap_behind(start + lane, n), segment, where & (lane < length))
 
@@ -248,12 +249,17 @@ def _by_tiles(
     The last tile reaches beyond `count`: `change` masks what it writes.
 
     Args:
-      lane: [lanes] int32, which index of its tile each lane handles, below `memory.LANES`.
+      lane: [lanes] int32, which index of its tile each lane handles.
     """
 
     def tile(number: jax.Array, tour: ArrayTour) -> ArrayTour:
-        index = jnp.minimum(number * memory.LANES + lane, n - 1)
+        index = jnp.minimum(number * _tile() + lane, n - 1)
         return change(index, tour)
 
-    num_tiles = lax.div(count + memory.LANES - 1, jnp.int32(memory.LANES))
+    num_tiles = lax.div(count + _tile() - 1, jnp.int32(_tile()))
     return memory.fori_loop(num_tiles, tile, tour)
+
+
+def _tile() -> int:
+    """Returns how many elements are rewritten at once: few, where a lane takes its turn."""
+    return 8 if memory.is_native() else memory.LANES

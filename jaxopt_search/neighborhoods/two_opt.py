@@ -33,6 +33,14 @@ MAX_SEGMENT = 3
 KINDS = 4 * MAX_SEGMENT
 """Of moves that join a city to a candidate."""
 
+# Their lengths, and whether the city is the end of its segment and comes in front of its candidate.
+_MOVES = [
+    (length, is_end, is_before)
+    for length in range(MAX_SEGMENT + 1)
+    for is_end in (False, True)[: max(length, 1)]
+    for is_before in (False, True)
+]
+
 
 class EdgeMove(NamedTuple):
     """A 2-opt or an Or-opt move, by positions in the tour.
@@ -97,6 +105,53 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         rank = jnp.minimum(memory.lanes(num), num - 1)
         is_near = away(self._candidate(problem, element, rank)) < jnp.maximum(before, behind)
         return KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
+
+    def best_of(
+        self, problem: TSP, tour: ArrayTour, element: jax.Array
+    ) -> tuple[EdgeMove, jax.Array]:
+        """Returns the best move of a city, of several the first one, and its change.
+
+        A lane prices all moves to a candidate, which have most distances in common. In a kernel
+        there are lanes enough for each to price a move.
+        """
+        if memory.is_in_kernel():
+            return super().best_of(problem, tour, element)
+        n, num, distance = problem.n, self._num_candidates(problem), problem.between
+        lane = memory.lanes(num)
+        near = self._candidate(problem, element, jnp.minimum(lane, num - 1))
+        at, near_at = load(tour.position, element), load(tour.position, near)
+
+        def beside(position: jax.Array, offset: int) -> Place:
+            offset_in_tour = jnp.clip(offset, 1 - n, n - 1)
+            return problem.place(load(tour.city, wrap(position + offset_in_tour, n)))
+
+        own, there = problem.place(element), problem.place(near)
+        around = {k: beside(at, k) for k in range(-MAX_SEGMENT, MAX_SEGMENT + 1) if k} | {0: own}
+        edges = {k: distance(around[k], around[k + 1]) for k in range(-MAX_SEGMENT, MAX_SEGMENT)}
+        sides = [beside(near_at, offset) for offset in (1, -1)]
+        joined, cuts = distance(own, there), [distance(there, side) for side in sides]
+        best, kind = jnp.full_like(joined, null_delta(joined.dtype)), jnp.zeros_like(lane)
+        for number, (length, is_end, is_before) in enumerate(_MOVES):
+            if length > problem.capacity:
+                continue
+            side, cut = sides[is_before], cuts[is_before]
+            if length:
+                # The segment's first city and its last one, of which the other is this one.
+                first, last = (1 - length, 0) if is_end else (0, length - 1)
+                put_in = distance(around[first + last], side)
+                closed = distance(around[first - 1], around[last + 1])
+                change = joined + put_in + closed - (edges[first - 1] + cut + edges[last])
+            else:
+                put_in = distance(around[-1 if is_before else 1], side)
+                change = joined + put_in - (edges[-1 if is_before else 0] + cut)
+            kinds = jnp.int32(length), jnp.bool_(is_before), jnp.bool_(is_end)
+            is_better = (change < best) & ~_is_null(_joining(n, at, near_at, *kinds), n)
+            best, kind = jnp.where(is_better, change, best), jnp.where(is_better, number, kind)
+        is_promising = KINDS * lane < self.promising(problem, tour, element)
+        best = jnp.where(is_promising, best, null_delta(best.dtype))
+        delta = jnp.min(best)
+        number = jnp.min(jnp.where(best == delta, KINDS * lane + kind, KINDS * num - 1))
+        return self.moves_of(problem, tour, element, number)[0], delta
 
     def moves_of(
         self, problem: TSP, tour: ArrayTour, element: jax.Array, number: jax.Array

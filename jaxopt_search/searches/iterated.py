@@ -160,40 +160,12 @@ class IteratedLocalSearch(TrajectorySearch):
 
         state = memory.when(state.queue.number == 0, turn, state, in_place=True)
         queue, element, is_any = state.queue.pop()
-        move, delta = self._best_move(problem, state.representation, element)
+        move, delta = self.neighborhood.best_of(problem, state.representation, element)
         # The second test ends a descent in which deltas are rounded: the cost falls each time.
         is_better = is_any & (delta < 0) & (state.cost + delta < state.cost)
         state = state._replace(queue=queue)
         state = self._make(self.neighborhood, problem, state, move, delta, is_better)
         return state, Info(accepted=is_better.astype(jnp.int32))
-
-    def _best_move(
-        self, problem: Problem, representation: Representation, element: jax.Array
-    ) -> tuple[Any, Cost]:
-        """Returns the best move of an element, of several the first one, and its delta."""
-        hood, lane = self.neighborhood, memory.lanes(memory.LANES)
-        most, lanes = hood.num_moves_of(problem), lane.shape[0]
-        count = jnp.minimum(hood.promising(problem, representation, element), most)
-
-        def price(number: jax.Array) -> tuple[Any, Cost]:
-            move, is_move = hood.moves_of(problem, representation, element, number)
-            delta = hood.delta(problem, representation, move)
-            return move, jnp.where(is_move & (delta == delta), delta, null_delta(delta.dtype))
-
-        def price_tile(tile: jax.Array, best: tuple[Cost, jax.Array]) -> tuple[Cost, jax.Array]:
-            number = tile * lanes + lane
-            _, deltas = price(jnp.minimum(number, most - 1))
-            deltas = jnp.where(number < count, deltas, null_delta(deltas.dtype))
-            delta = jnp.min(deltas)
-            first = jnp.min(jnp.where(deltas == delta, number, jnp.int32(most)))
-            is_better = delta < best[0]
-            return jnp.where(is_better, delta, best[0]), jnp.where(is_better, first, best[1])
-
-        dtype = jax.eval_shape(price, jnp.int32(0))[1].dtype
-        num_tiles = lax.div(count + (lanes - 1), jnp.int32(lanes))
-        best = null_delta(dtype), jnp.int32(0)
-        delta, number = memory.fori_loop(num_tiles, price_tile, best)
-        return price(number)[0], delta
 
     def _end_descent(
         self, stream: Stream, control: Any, state: IteratedState, where: jax.Array

@@ -1,6 +1,7 @@
 """The laws of neighborhoods, for every problem and neighborhood in the table."""
 
 import collections
+import functools
 import itertools
 import sys
 
@@ -52,6 +53,22 @@ def test_a_tour_of_2_opt_starts_where_it_did():
     hood, tour = js.two_opt(problem), problem.init(jax.random.key(0))
     snapshot = hood.snapshot(hood.init(problem, tour))
     np.testing.assert_array_equal(hood.solution(problem, snapshot), tour)
+
+
+@pytest.mark.parametrize(("make", "n"), [(coords_tsp, 30), (matrix_tsp, 5), (matrix_tsp, 2)])
+def test_the_best_move_of_a_city_is_the_best_of_all(make, n):
+    """Of each city on three tours, with room for more: the first one, if several are as good."""
+    problem = make(n).padded()
+    hood = js.two_opt(problem, num_candidates=6)
+    own = jax.jit(jax.vmap(hood.best_of, (None, None, 0)))
+    of_all = jax.jit(jax.vmap(functools.partial(js.ByElement.best_of, hood), (None, None, 0)))
+    for seed in range(3):
+        tour = hood.init(problem, problem.init(jax.random.key(seed)))
+        moves, deltas = own(problem, tour, jnp.arange(n))
+        jax.tree.map(
+            np.testing.assert_array_equal, (moves, deltas), of_all(problem, tour, jnp.arange(n))
+        )
+        assert n < 5 or (deltas < 0).any()
 
 
 def test_2_opt_reads_places_of_the_tour_only(monkeypatch):
