@@ -1,9 +1,9 @@
-"""How far it is from `solve_tsp(xy)` to its first chunk and to a priced move.
+"""How far it is from `solve_tsp(xy)` to its first chunk and to the prices of moves.
 
     python tests/frames.py
 
 prints how many modules and functions of the library are entered until the first chunk is made, and
-the frames that stand between the call and the price of a move when that is traced. Of functions,
+the frames that stand between the call and where moves are priced when that is traced. Of functions,
 comprehensions and lambdas do not count.
 """
 
@@ -38,7 +38,7 @@ def measure() -> tuple[set[str], set[tuple[str, str]], list[str]]:
 
     def look(frame: Any, event: str, argument: Any) -> None:
         name = _name_of(frame)
-        if name is None or event != "call" or name[1] != "TwoOpt.delta":
+        if name is None or event != "call" or name[1] != "TwoOpt.best_of":
             return
         sys.setprofile(None)
         while frame is not None:
@@ -58,7 +58,7 @@ def measure() -> tuple[set[str], set[tuple[str, str]], list[str]]:
 
 
 class _Found(BaseException):
-    """The price of a move."""
+    """Where moves are priced."""
 
 
 def _name_of(frame: Any) -> tuple[str, str] | None:
