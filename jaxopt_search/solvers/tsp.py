@@ -86,9 +86,7 @@ _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
 _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=0)
-_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(
-    num_searches=16, num_candidates=6, cooled=0.7, starts="constructed"
-)
+_STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, num_candidates=6, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
 _MOST_ON_GPU, _MOST_ON_CPU = 40_000, 8_000
