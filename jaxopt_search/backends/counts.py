@@ -27,8 +27,13 @@ _AT_ONCE = 2**16
 """This many halves of words add up in 32 bits."""
 
 
-def _operator(compute: Callable[[Any, Any], Any], *, reflected: bool = False) -> Any:
-    """Returns a method that computes with a count and a number, or compares them."""
+def _operator(
+    compute: Callable[[Any, Any], Any], *, compares: bool = False, reflected: bool = False
+) -> Callable[["Count", Any], Any]:
+    """Returns a method that computes with a count and a number, or compares them.
+
+    Exact outside of `jit`; inside, comparisons with integers are.
+    """
 
     def method(count: "Count", other: Any) -> Any:
         if not isinstance(other, _NUMBERS):
@@ -36,11 +41,18 @@ def _operator(compute: Callable[[Any, Any], Any], *, reflected: bool = False) ->
         pair = (other, count) if reflected else (count, other)
         if all(map(_is_known, pair)):
             return compute(*map(on_host, pair))
-        return compute(*(jnp.asarray(x) if isinstance(x, Count) else x for x in pair))
+        is_integer = isinstance(other, Count) or jnp.issubdtype(jnp.result_type(other), jnp.integer)
+        if not (compares and is_integer):
+            return compute(*(jnp.asarray(x) if isinstance(x, Count) else x for x in pair))
+        words, is_negative = _words_of(other)
+        is_low = is_at_most(count, words) & ~is_negative
+        is_same = is_low & is_at_most(words, count)
+        return compute(jnp.where(is_low, -1, 1) + is_same, 0)  # the sign of the difference
 
     return method
 
 
+_compared = functools.partial(_operator, compares=True)
 _reflected = functools.partial(_operator, reflected=True)
 
 
@@ -49,8 +61,8 @@ _reflected = functools.partial(_operator, reflected=True)
 class Count:
     """A count `high * 2**32 + low`, or counts, of any shape; it behaves as a number.
 
-    Outside of `jit`, that is an integer of Python, or an array of NumPy. Inside, it is an int32,
-    held at 2**31 - 1 (an int64 in JAX's x64 mode).
+    Outside of `jit`, that is an integer of Python, or an array of NumPy. Inside, comparisons with
+    integers are exact, and arithmetic is of int32, held at 2**31 - 1 (of int64 in JAX's x64 mode).
 
     Example:
       >>> count = Count(np.uint32(1), np.uint32(5))
@@ -94,12 +106,12 @@ class Count:
     def __format__(self, spec: str) -> str:
         return format(int(self), spec) if spec else str(self)
 
-    __eq__ = _operator(operator.eq)
-    __ne__ = _operator(operator.ne)
-    __lt__ = _operator(operator.lt)
-    __le__ = _operator(operator.le)
-    __gt__ = _operator(operator.gt)
-    __ge__ = _operator(operator.ge)
+    __eq__ = _compared(operator.eq)
+    __ne__ = _compared(operator.ne)
+    __lt__ = _compared(operator.lt)
+    __le__ = _compared(operator.le)
+    __gt__ = _compared(operator.gt)
+    __ge__ = _compared(operator.ge)
     __add__, __radd__ = _operator(operator.add), _reflected(operator.add)
     __sub__, __rsub__ = _operator(operator.sub), _reflected(operator.sub)
     __mul__, __rmul__ = _operator(operator.mul), _reflected(operator.mul)
@@ -118,6 +130,21 @@ def _is_known(number: Any) -> bool:
     """Returns whether the host can read a number or a count: it is not traced."""
     words = (number.high, number.low) if isinstance(number, Count) else (number,)
     return not any(isinstance(word, Tracer | jax.ShapeDtypeStruct) for word in words)
+
+
+def _words_of(number: Any) -> tuple["Count", Any]:
+    """Returns an integer, or integers, as a count, and whether it is negative, which no count is.
+
+    Integers beyond 64 bits come as the largest count.
+    """
+    if isinstance(number, Count):
+        return number, np.bool_(False)
+    if isinstance(number, int):
+        held = min(max(number, 0), 2**64 - 1)
+        return Count(np.uint32(held >> 32), np.uint32(held & 0xFFFFFFFF)), np.bool_(number < 0)
+    is_wide = number.dtype.itemsize > 4
+    words = of(number)
+    return Count((number >> 32).astype(jnp.uint32), words.low) if is_wide else words, number < 0
 
 
 Steps: TypeAlias = Count

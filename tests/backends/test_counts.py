@@ -31,8 +31,7 @@ def test_arithmetic(value):
     assert int(jax.jit(counts.until_carry)(count(value))) == min(room, 2**31 - 1)
 
 
-SMALL = -1, 0, 5
-OTHERS = *SMALL, 2**31 - 1, 2**40 + 7, 2**70
+OTHERS = (-1, 0, 5, 2**31 - 1, 2**40 + 7, 2**70)
 
 
 def compared(one, other):
@@ -41,18 +40,18 @@ def compared(one, other):
 
 @jax.jit
 def computed(one):
-    words = [compared(one, jnp.int32(other)) for other in SMALL]
-    return [compared(one, other) for other in SMALL] + words, (one - 200, one % 7)
+    words = [compared(one, jnp.int32(other)) for other in OTHERS[:4]]
+    return [compared(one, other) for other in OTHERS] + words, (one - 200, one % 7)
 
 
 @pytest.mark.parametrize("value", [0, 5, 2**31, 2**40 + 7])
 def test_a_count_is_a_number(value):
-    """It compares, computes and converts as its value does, also in `jit`, where int32 holds it."""
+    """It compares, computes and converts as its value does, also in `jit`."""
     one = count(value)
-    for other in OTHERS:
-        assert compared(one, other) == compared(value, other)
+    expected = [compared(value, other) for other in OTHERS]
+    assert [compared(one, other) for other in OTHERS] == expected
     comparisons, numbers = computed(one)
-    assert comparisons == [compared(value, other) for other in SMALL] * 2
+    assert comparisons == expected + expected[:4]
     assert (one - 200, 3 + one, one * 2, one // 7, one % 7, one / 2, -one) == (
         *(value - 200, 3 + value, value * 2, value // 7, value % 7, value / 2, -value),
     )
