@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
-from jaxopt_search.contracts import check_parts
+from jaxopt_search.contracts import check_parts, solution_shape
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive, is_true
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
@@ -81,8 +81,8 @@ class Recipe(NamedTuple):
         several instances along curves (`problems.tsp.curves`).
       recombining: the share of the time after the cooling that recombinations take, in a run by the
         clock.
-      first_round: steps for each city in the first of several rounds (`round_at`), which cool and
-        recombine by themselves; 0 for a single one.
+      first_round: steps for each variable in the first of several rounds (`round_at`), which cool
+        and recombine by themselves; 0 for a single one.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
         its local optima then pass as an annealing's moves do.
     """
@@ -121,6 +121,7 @@ _ON_CPU = Recipe(
     resample_every=None,
 )
 _ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, resample_every=20_000)
+_FIRST_ROUND = 100  # steps for each variable, where there is a target
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
@@ -149,7 +150,8 @@ def anneal(
     tried on. Searches cool from where many moves that cost more pass to where the cheapest hardly
     do, in pace with the clock or the steps. A step makes the first move that passes of 8 on a CPU
     and of 32 on a GPU, where searches are also resampled as they cool (`resample`); flips (`Flip`)
-    are tried in order, others at random.
+    are tried in order, others at random. With a `target`, searches cool in rounds, each as long as
+    all before it or longer, so that an easy one is met soon under a long limit, too.
 
     Args:
       problem: what is minimized.
@@ -195,6 +197,8 @@ def anneal(
         if recipe.choose == "first" and isinstance(hood, Flip):
             # Sweeps end lower than random flips; other tables' rows have too much in common.
             recipe = recipe._replace(choose="next")
+        if target is not None:
+            recipe = recipe._replace(first_round=_FIRST_ROUND)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
         search = cooling_search(recipe, hood)
@@ -354,8 +358,7 @@ def round_at(first: float, limit: float, now: float) -> tuple[float, float]:
 
     Rounds end at `first`, four times that, sixteen times that, and so on, and the last one takes at
     least half of the limit: what is found soon is found as soon under a long limit as under a short
-    one. Each but the first begins with a restart of all searches but one, which has the best
-    solution.
+    one. Each but the first begins hot; of searches that recombine, all but the best restart.
 
     Args:
       first: 0 for a single round.
@@ -370,7 +373,7 @@ def pacer_of(recipe: Recipe, n: int, timer: Timer) -> Pacer:
     """Returns the pacer for a limit on steps or, without one, for a limit on seconds.
 
     Args:
-      n: how many cities or facilities.
+      n: how many variables, such as cities or facilities.
     """
     if timer.max_steps is not None:
         return StepCount(recipe, n, timer.max_steps)
@@ -395,7 +398,7 @@ class StepCount(Pacer):
         (begin, cooled_at, end), recipe = self._round(step), self._recipe
         if step < cooled_at or not recipe.recombines:
             per_step = 1 / max(recipe.cooled * (end - begin), 1)
-            if 0 < step == begin:
+            if 0 < step == begin and recipe.recombines:
                 return Pace(begin, 0.0, per_step, 1, alike=0.0)
             return Pace(begin, 0.0, per_step, recipe.cooling_every)
         every = _LOOKS * self._n if recipe.is_iterated else self._n
@@ -417,7 +420,7 @@ class ClockNotes:
     """Where a `Clock` stands, for JSON.
 
     Attributes:
-      began: seconds at the first step.
+      began, begins: seconds at the first step, and at the first of the round.
       first: how many seconds the first round takes; 0 before that is known.
       cooled_by: seconds after which the searches have cooled.
       ends: seconds at which the round ends.
@@ -429,6 +432,7 @@ class ClockNotes:
     """
 
     began: float = 0.0
+    begins: float = 0.0
     first: float = 0.0
     cooled_by: float = 0.0
     ends: float = 0.0
@@ -490,16 +494,20 @@ class Clock(Pacer):
         """Takes note of when the round that begins here ends, and by when searches cool."""
         now, limit = self._now, self._max_seconds - self._now.began
         _, end = round_at(now.first, limit, seconds - now.began)
+        now.begins = seconds
         now.ends = now.began + end if end < limit else self._max_seconds
         now.cooled_by = seconds + _SAFETY * self._recipe.cooled * max(now.ends - seconds, 0.0)
 
     def _restart(self) -> None:
-        """Begins a further round, in which the first step is followed by the restart."""
-        now = self._now
+        """Begins a further round, hot; searches that recombine restart after its first step."""
+        now, recipe = self._now, self._recipe
         self._begin_round(now.seconds)
         now.since, now.num_recombinations, now.recombining_seconds = 0, 0, 0.0
+        now.until = 1.0
         per_step = now.seconds_per_step / (now.cooled_by - now.seconds)
-        self.pace = Pace(min(now.step, MAX_INT32), 0.0, per_step, 1, alike=0.0)
+        self.pace = Pace(min(now.step, MAX_INT32), 0.0, per_step, recipe.cooling_every)
+        if recipe.recombines:
+            self.pace = self.pace._replace(every=1, alike=0.0)
 
     def _cooling(self, made: int, took: float, acceptance: float) -> tuple[float, float]:
         """Returns the share of the cooling that is done, and the share of each further step."""
@@ -509,9 +517,9 @@ class Clock(Pacer):
         self._is_reheated = False
         if not self._recipe.recombines:
             if left > 0:  # first chunks may be much slower than later ones
-                done = min(done, 1 - left / (now.cooled_by - now.began))
+                done = min(done, 1 - left / (now.cooled_by - now.begins))
             is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
-            self._is_reheated = is_frozen and left > _LEAST_TIME * self._max_seconds
+            self._is_reheated = is_frozen and left > _LEAST_TIME * (now.ends - now.begins)
             if self._is_reheated:
                 now.until, done = done, done / 2
         return done, (now.until - done) / max(made / took * left, 1.0)
@@ -638,7 +646,8 @@ def plan_annealing(
     Args:
       settings: further arguments of `Run`.
     """
-    n = int(problem.n) if recipe.recombines else 0
+    variables = jax.tree.leaves(solution_shape(problem))
+    n = int(problem.n) if recipe.recombines else sum(leaf.size for leaf in variables)
     pacer = pacer_of(recipe, n, options.timer)
     search, exchange = ingredients.at_pace(recipe, pacer.pace)
     is_native = search.is_portable(problem) and not recipe.recombines  # and of few searches

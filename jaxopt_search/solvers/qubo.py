@@ -24,9 +24,9 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
         maximize, negate it.
       key: an integer seed or a `jax.random.key`.
       options: the other arguments of `anneal`, such as `max_seconds`, 10 without a limit, and
-        `target`; by default the run ends at a best known cost that is proven. The default of
-        `num_searches` on each device is 4 on a CPU, less above 750 variables and 1 from 1501 on;
-        on a GPU 1056, less above 1985 variables and 132 from 15,888 on.
+        `target`. The default of `num_searches` on each device is 4 on a CPU, less above 750
+        variables and 1 from 1501 on; on a GPU 1056, less above 1985 variables and 132 from 15,888
+        on.
 
     Returns:
       A `Result`; `x` is [n] int32.
@@ -44,7 +44,7 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
         max(least, min(most, all_of_them // problem.n))
         for all_of_them, least, most in (_ON_CPU, _ON_GPU)
     )
-    return anneal(problem, Flip(), key, **completed({"target": "optimum"} | options, *each))
+    return anneal(problem, Flip(), key, **completed(options, *each))
 
 
 def solve_max_cut(

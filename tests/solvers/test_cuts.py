@@ -29,6 +29,14 @@ def test_the_heaviest_cut_of_a_torus():
     assert seen[-1] == (len(EDGES), len(EDGES)) and result.history[-1].best == len(EDGES)
 
 
+def test_a_target_does_not_wait_for_a_long_limit():
+    """The ground state of a small spin glass, which is found cold: soon, in one of the rounds."""
+    torus = js.datasets.toroidal_grid(16, 16, seed=1)
+    best = js.solve_max_cut(torus, max_steps=200_000)
+    again = js.solve_max_cut(torus, max_steps=2_000_000, target=best.fun)
+    assert again.fun == best.fun and again.nit < 300_000
+
+
 @pytest.mark.parametrize("density", [0.05, 1.0])
 def test_sums_are_as_low_as_turns_of_single_variables_find(density):
     """All assignments of one variable after the other, again and again."""

@@ -245,6 +245,18 @@ def test_what_is_found_soon_does_not_wait_for_a_long_limit(simulate):
     assert ends[1][0] == pytest.approx(100 * 50 * 1e-5, rel=0.3)
 
 
+def test_rounds_without_recombination_begin_hot_and_end_cold(simulate):
+    """Searches continue from where they are, at the same period of exchanges."""
+    recipe = RESAMPLED._replace(first_round=50)
+    chunks = simulate(recipe, 20, (1e-5, 1e-4), start=0.0).chunks
+    begins = [end for end, _, _, pace in chunks[1:] if pace.done == 0]
+    assert len(begins) > 3 and begins[-1] <= 20 / 2
+    for begin, end in itertools.pairwise([0.0, *begins, 20]):
+        *_, last = (pace.done for at, *_, pace in chunks if begin < at < end)
+        assert last > 0.85
+    assert {(pace.every, pace.alike == 0) for *_, pace in chunks} == {(recipe.resample_every, False)}
+
+
 def test_rounds_of_a_run_of_steps():
     """They end after 50 steps for each of 10 cities, four times that, and at the limit."""
     count = StepCount(RECOMBINED._replace(first_round=50), 10, 7000)
@@ -261,3 +273,6 @@ def test_rounds_of_a_run_of_steps():
     again.note(6000, 0.0)  # as a run that is resumed begins
     assert again.pace == count.pace and count.pace.done == 1
     assert StepCount(RECOMBINED._replace(first_round=50), 10, 0).steps_left(0) is None
+    resampled = StepCount(RESAMPLED._replace(first_round=50), 10, 7000)
+    resampled.note(2000, 0.0)
+    assert resampled.pace == Pace(2000, 0.0, 1 / 5000, RESAMPLED.resample_every)
