@@ -16,6 +16,7 @@ from jaxopt_search.backends import random as random
 from jaxopt_search.command.doctor import doctor as doctor
 from jaxopt_search.crossovers import operators as _operators
 from jaxopt_search.crossovers.edge_assembly import edge_assembly as edge_assembly
+from jaxopt_search.crossovers.partition import greedy_partition as greedy_partition
 from jaxopt_search.driver.checkpoints import load_best as load_best
 from jaxopt_search.driver.checkpoints import load_checkpoint as load_checkpoint
 from jaxopt_search.driver.checkpoints import save_checkpoint as save_checkpoint

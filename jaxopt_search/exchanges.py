@@ -18,7 +18,7 @@ from jaxopt_search.checks import check_count, check_share, float32, int32
 from jaxopt_search.contracts import check_part
 from jaxopt_search.crossovers.operators import pmx
 from jaxopt_search.problems import permutation
-from jaxopt_search.pytrees import pytree
+from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.searches import schedules
 from jaxopt_search.types import Crossover, Exchange, Problem, Solution, Stream, null_delta
 
@@ -136,6 +136,8 @@ class Recombine(Exchange):
     share: jax.Array
     alike: jax.Array | None
     crossover: Crossover
+    is_generational: bool = static(default=False)
+    reach: int | None = static(default=None)
 
     @property
     def space(self) -> str | None:
@@ -146,10 +148,15 @@ class Recombine(Exchange):
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))
         # One of those from the first on that takes part, and another one than the search itself.
-        first = 0 if self.alike is None else 1
+        first = 0 if self.alike is None and not self.is_generational else 1
         others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)
-        other = first + (word % others).astype(jnp.int32)
-        other = jnp.where(num_searches > first + 1, other + (other >= own).astype(jnp.int32), own)
+        if self.reach is None:
+            other = first + (word % others).astype(jnp.int32)
+            other += (other >= own).astype(jnp.int32)
+        else:
+            ahead = 1 + (word % jnp.minimum(others, jnp.uint32(self.reach))).astype(jnp.int32)
+            other = first + (own - first + ahead) % (num_searches - first)
+        other = jnp.where(num_searches > first + 1, other, own)
         return jnp.where(own < first, -1, other)
 
     def combine(
@@ -275,6 +282,8 @@ def recombine(
     share: float = 0.5,
     alike: float | None = 0.6,
     crossover: Crossover | None = None,
+    generational: bool = False,
+    reach: int | None = None,
 ) -> Recombine:
     """Returns the exchange after which searches continue from children of their best solutions.
 
@@ -297,6 +306,10 @@ def recombine(
       crossover: `edge_assembly` for tours; None for PMX of any positions, for solutions that are
         permutations, [n] int32, whose children are perturbed if they equal a parent. A run on a
         problem with other solutions is refused.
+      generational: whether a search forgets its best for the child, so that it may get worse, but
+        the population does not stay with the first good solutions. The first search has no
+        children then, and continues from the best of all.
+      reach: how far after a search, at most, the other one stands, in a ring; None for anywhere.
 
     Raises:
       ValueError: if a number is out of range.
@@ -315,4 +328,6 @@ def recombine(
         share=float32(check_share("share", share)),
         alike=None if alike is None else float32(check_share("alike", alike)),
         crossover=PartialMatch() if crossover is None else crossover,
+        is_generational=generational,
+        reach=None if reach is None else check_count("reach", reach),
     )

@@ -670,6 +670,10 @@ class Exchange(abc.ABC):
     """[] int32, the number of steps between exchanges."""
     passes_on: str = "best"
     """Which solution of the donor a search continues from: its `"best"` or its `"current"`."""
+    is_generational: bool = False
+    """Whether searches forget their best as they continue from another solution, but for the first
+    one, which continues from the best of all.
+    """
     space: str | None = None
     """The `Problem.space` that it is for; None for any."""
 

@@ -124,6 +124,7 @@ in_order = annealing(js.Flip(), 9.0, moves_per_search=5, choose="next")
 priced_in_full = annealing(js.FullEvaluation(js.Swap()), 30.0)
 tabu = js.tabu_search(js.SwapTable())
 any_tie = js.tabu_search(js.SwapTable(), tenure=(3, 9), ties="random")
+tabu_coloring = js.tabu_search(js.Guided(js.successors.ConflictsOnly()), tenure=(0, 9))
 restarting = islands(alike=0.0, restart_every=5)
 memetic = islands(local_search=tabu, local_steps=3)
 worse_may_pass = js.iterated_local_search(
@@ -135,6 +136,7 @@ below, late = js.acceptance.threshold(50.0), js.acceptance.late_acceptance(5)
 broadcast, ring = js.broadcast_best(every=30), js.ring(every=5)
 mixing = js.shuffle(every=9)
 assembly = js.recombine(every=25, alike=None, crossover=js.edge_assembly(cities, num_candidates=5))
+generations = js.recombine(every=25, reach=2, crossover=js.greedy_partition(), generational=True)
 steps, few = {"max_steps": 200}, {"max_steps": 40}
 
 CASES = [
@@ -149,6 +151,7 @@ CASES = [
     Case("resample", solved(tour, pspm, exchange=js.resample(COOLING, every=40)), XLA, (4,)),
     Case("recombine", solved(tour, pspm, exchange=js.recombine(every=25, alike=0.3)), XLA, (3,)),
     Case("edge assembly", solved(cities, two_opt, exchange=assembly), devices=(4,)),
+    Case("generations", solved(graph, tabu_coloring, exchange=generations), devices=(4,)),
     Case("target", solved(tour, pspm, target=4000, max_steps=2000), devices=(4,)),
     Case("target", resumed(tour, pspm, target=4000, max_steps=2000), XLA, note="resumed, "),
     Case("patience", solved(tour, pspm, patience=100, max_steps=5000), XLA),

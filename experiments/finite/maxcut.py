@@ -13,9 +13,9 @@ of all edges: these are `all`. `--graphs large` are `gset.LARGE`, of 800 to 20,0
 
 `--ways ours` runs with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed
 sides is forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many
-searches side by side as `timed_runs.num_searches` says. They stand in a ring: every 5000 steps each
-continues from the best of the one before where that is better than its own. Each run ends with a
-cut as heavy as the best published one (`gset`), or after `--seconds`.
+searches side by side as have 2**21 vertices, at least 132 and at most 1056. They stand in a ring:
+every 5000 steps each continues from the best of the one before where that is better than its own.
+Each run ends with a cut as heavy as the best published one (`gset`), or after `--seconds`.
 
 `--ways anneal` is `js.anneal` by flips, and `--ways bifurcation` `js.simulated_bifurcation`, both
 with as many searches as the tabu search and without another setting.
@@ -43,6 +43,8 @@ EXCHANGE_EVERY = 5000
 """Steps, after which searches look at the best of the one before them in a ring."""
 
 _NEAR = 0.001  # of the published best
+_MOST_VERTICES = 2**21  # of all searches
+_FEWEST, _MOST = 132, 1056  # the multiprocessors of an H100 or H200, and 8 times as many
 
 
 def tenure(n: int) -> tuple[int, int]:
@@ -61,18 +63,19 @@ def prepared(name: str, seed: int) -> Prepared:
 
     def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
         problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
-        part, how = search(graph.n), {"devices": devices}
+        how = {"num_searches": searches, "max_seconds": seconds, "target": -best}
+        how |= {"devices": devices, "history_size": 100}
         if way == "anneal":
-            part = js.Flip()
+            result = js.anneal(problem, js.Flip(), seed, **how)
         elif way == "bifurcation":
-            part = js.simulated_bifurcation()
+            result = js.solve(problem, js.simulated_bifurcation(), seed, **how)
         else:
-            how["exchange"] = js.ring(every=EXCHANGE_EVERY)
-        sides, fields = timed_runs.ours(problem, part, seed, searches, seconds, -best, **how)
-        found = gset.cut(graph, sides)
-        return {"vertices": graph.n, "edges": len(graph.edges), "cut": found, **fields}
+            ring = js.ring(every=EXCHANGE_EVERY)
+            result = js.solve(problem, search(graph.n), seed, exchange=ring, **how)
+        known = {"vertices": graph.n, "edges": len(graph.edges), "cut": gset.cut(graph, result.x)}
+        return known | timed_runs.measured(result, devices)
 
-    return Prepared(name, graph.n, 2, {}, make)
+    return Prepared(name, min(max(_MOST_VERTICES // graph.n, _FEWEST), _MOST), {}, make)
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:

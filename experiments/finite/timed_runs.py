@@ -15,23 +15,10 @@ from experiments import common, flag_types, one_core
 from experiments.common import Job
 from experiments.peers.levels import improvements
 from jaxopt_search.engine.devices import find_devices
-from jaxopt_search.types import Neighborhood, Problem, Search
 
 OURS, CORE = "ours", "numba"
-WAYS = (OURS, CORE)
 
-_MOST_ENTRIES = 2**23
-_FEWEST, _MOST = 132, 1056  # the multiprocessors of an H100 or H200, and 8 times as many
 _STEPS_OF_A_CHUNK = 5000
-
-
-def num_searches(rows: int, columns: int) -> int:
-    """Returns how many tabu searches run side by side, by the size of their table of moves.
-
-    As many as keep what they read, a table of deltas and one of times each, within 2**23 entries;
-    but at least 132 and at most 1056.
-    """
-    return min(max(_MOST_ENTRIES // (2 * rows * columns), _FEWEST), _MOST)
 
 
 class Prepared(NamedTuple):
@@ -39,14 +26,13 @@ class Prepared(NamedTuple):
 
     Attributes:
       instance: its name, with the seed if it is made from that.
-      columns: of the table of moves, which has a row for each vertex.
+      num_searches: side by side, where the flags do not say; None as the solver has them.
       settings: of the run, besides those that all have.
       make: `make(way, seconds, searches, devices)` returns what is measured.
     """
 
     instance: str
-    n: int
-    columns: int
+    num_searches: int | None
     settings: dict[str, Any]
     make: Callable[..., dict[str, Any]]
 
@@ -59,7 +45,7 @@ def run_script(
     default: list[str],
     prepare: Callable[[str, int], Prepared],
     table: Callable[..., str],
-    ways: Sequence[str] = WAYS,
+    ways: Sequence[str],
 ) -> int:
     """Runs the script `experiments.finite.EXPERIMENT`, and returns its exit status.
 
@@ -74,7 +60,7 @@ def run_script(
 
     def job(args: argparse.Namespace, name: str, way: str, seed: int) -> Job:
         one = prepare(name, seed)
-        searches = 1 if way == CORE else args.searches or num_searches(one.n, one.columns)
+        searches = 1 if way == CORE else args.searches or one.num_searches
         settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
         settings |= one.settings
         known = {"experiment": experiment, "instance": one.instance, "seed": seed}
@@ -102,42 +88,21 @@ def run_script(
     return common.run_script(flags, arguments, jobs_of, show)
 
 
-def ours(
-    problem: Problem,
-    search: Search | Neighborhood,
-    seed: int,
-    searches: int,
-    seconds: float,
-    target: int | None,
-    **how: Any,
-) -> tuple[Any, dict[str, Any]]:
-    """Returns the solution of a run, and the fields of its record that any problem has.
-
-    Of a neighborhood, `js.anneal` is the search.
+def measured(result: js.Result, devices: Any) -> dict[str, Any]:
+    """Returns the fields of the record of a run of ours that any problem has.
 
     Seconds are the search's; what is prepared and compiled before is `seconds_before`.
     """
-    solve = js.anneal if isinstance(search, Neighborhood) else js.solve
-    result = solve(
-        problem,
-        search,
-        seed,
-        num_searches=searches,
-        max_seconds=seconds,
-        target=target,
-        history_size=100,
-        **how,
-    )
     common.unless_interrupted(result)
-    fields = {
+    return {
+        "searches": len(result.costs),
         "seconds": result.elapsed - result.compile_seconds,
         "seconds_before": result.compile_seconds,
         "steps": result.nit,
         "first_step": None if result.first_hit is None else result.first_hit.step,
         "course": improvements([(line.seconds, line.best) for line in result.history]),
-        **common.provenance(find_devices(how.get("devices"))),
+        **common.provenance(find_devices(devices)),
     }
-    return result.x, fields
 
 
 def on_a_core(
@@ -160,6 +125,7 @@ def on_a_core(
         if is_hit or passed >= seconds:
             break
     return {
+        "searches": 1,
         "seconds": passed,
         "steps": steps,
         "first_step": steps if is_hit else None,

@@ -366,14 +366,16 @@ def exchange_now(
         given = combine(words(), problem, solutions, given, implementation)
     adopts = (donors >= 0) & ~is_padding
     restarts = rule.starts_anew(all_costs, num_searches)
-    if restarts is None:
+    if restarts is None and not rule.is_generational:
         adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
         searches, ancestor = choose(adopts, (adopted, ancestors), (searches, ancestor))
         return state._replace(searches=searches, ancestor=ancestor)
-    # Then the first one continues from the best of all, and the others restart.
+    # Then the first one continues from the best of all, and the others start anew.
+    restarts = jnp.bool_(False) if restarts is None else restarts
+    begins = restarts | rule.is_generational
     is_first, keys = index == 0, random.typed_key(words())
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
-    given = choose(restarts & is_first, best, given)
+    given = choose(begins & is_first, best, given)
     starts = restarts & ~is_first
 
     def draw(given: Any) -> Any:
@@ -383,8 +385,8 @@ def exchange_now(
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    new = choose(starts, started, adopted), jnp.maximum(ancestors, 0)
-    searches, ancestor = choose(adopts | restarts, new, (searches, ancestor))
+    new = choose(begins & ~is_first, started, adopted), jnp.maximum(ancestors, 0)
+    searches, ancestor = choose(adopts | begins, new, (searches, ancestor))
     return state._replace(searches=searches, ancestor=ancestor)
 
 

@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends import random
+from jaxopt_search.crossovers.partition import greedy_partition
 from jaxopt_search.driver.run import solve
+from jaxopt_search.exchanges import Recombine, recombine
 from jaxopt_search.neighborhoods import Guided
 from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
 from jaxopt_search.results import Result
@@ -21,6 +23,8 @@ from jaxopt_search.successors import ConflictsOnly
 
 _NEVER = 2**30  # steps
 _ON_GPU, _ON_CPU = 264, 8  # searches
+# Steps for each vertex between recombinations, and `recombine`'s settings.
+_STEPS, _REACH, _ALIKE = 8, 7, 0.6
 _OF_ONE = ("initial", "state", "checkpoint", "resume")  # options for a number of colors
 
 
@@ -34,13 +38,15 @@ def solve_coloring(
     max_seconds: float | None = None,
     **options: Any,
 ) -> Result:
-    """Returns a coloring of a graph in which no edge joins equal colors, by tabu search.
+    """Returns a coloring of a graph in which no edge joins equal colors, by memetic tabu search.
 
     Without `colors`, it starts from the greedy coloring of Brelaz, "New methods to color the
     vertices of a graph", 1979, and asks for one color less again and again, until no coloring is
     found in the time that is left, or the colors are as few as the vertices of a clique that it
     knows. Tabu search moves vertices in conflict, as TabuCol does: Hertz, de Werra, "Using tabu
-    search techniques for graph coloring", 1987.
+    search techniques for graph coloring", 1987. After every 8 steps for each vertex, the searches
+    continue from children of their colorings (`greedy_partition`), unless colors are fixed:
+    Galinier, Hao, "Hybrid evolutionary algorithms for graph coloring", 1999.
 
     Args:
       graph: as `graph_coloring` takes it.
@@ -49,8 +55,9 @@ def solve_coloring(
       fixed: as in `graph_coloring`; with `colors`.
       num_vertices: likewise, for edges.
       max_seconds: seconds of search, in all; 10 if neither this nor `max_steps` is given.
-      options: the other arguments of `solve`, such as `devices`, by default all; `max_steps` is for
-        each number of colors. What a run starts from, and checkpoints, only with `colors`.
+      options: the other arguments of `solve`, such as `devices`, by default all, and `exchange`,
+        None for none; `max_steps` is for each number of colors. What a run starts from, and
+        checkpoints, only with `colors`.
 
     Returns:
       A `Result`; `x` is [n] int32, the color of each vertex. Of fewer and fewer colors, the last
@@ -68,6 +75,8 @@ def solve_coloring(
     options = completed(options | {"max_seconds": max_seconds}, _ON_CPU, _ON_GPU)
     if colors is not None:
         problem = graph_coloring(graph, colors, fixed=fixed, num_vertices=num_vertices)
+        if fixed is None:  # else colors are no mere names
+            options = {"exchange": _recombination(problem.n)} | options
         return solve(problem, _search(), key, target=0, **options)
     for name, value in {"fixed": fixed, **{name: options.get(name) for name in _OF_ONE}}.items():
         if value is not None:
@@ -77,6 +86,7 @@ def solve_coloring(
     most = int(coloring.max()) + 1
     whole = graph_coloring(graph, most, num_vertices=num_vertices)
     words, began, found = random.as_key(key), time.perf_counter(), None
+    options = {"exchange": _recombination(first.n)} | options
     for number in range(most, clique - 1, -1):
         # With colors that no vertex may have, all numbers of colors share one program.
         sizes = jnp.full_like(whole.domain_sizes, number)
@@ -103,6 +113,13 @@ def _search() -> TabuSearch:
         tenure_per_cost=1.0,
         aspiration_age=_NEVER,
         ties="random",
+    )
+
+
+def _recombination(n: int) -> Recombine:
+    crossover = greedy_partition()
+    return recombine(
+        every=_STEPS * n, alike=_ALIKE, crossover=crossover, generational=True, reach=_REACH
     )
 
 

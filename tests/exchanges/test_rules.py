@@ -85,15 +85,18 @@ def test_settings_are_checked():
                 rule(every=every)
     with pytest.raises(ValueError, match="group_size is 0, expected"):
         js.broadcast_best(every=1, group_size=0)
-    for options in ({"share": 1.5}, {"share": -0.1}, {"alike": 2}):
+    for options in ({"share": 1.5}, {"share": -0.1}, {"alike": 2}, {"reach": 0}):
         with pytest.raises(ValueError, match=next(iter(options))):
             js.recombine(every=5, **options)
 
 
-@pytest.mark.parametrize("num_searches", [1, 2, 4])
-def test_recombination_draws_another_search(num_searches):
-    """The first one is left alone and gives nothing; the others have each other, equally often."""
-    rule, size, num_draws = js.recombine(every=1), num_searches + 3, 600
+@pytest.mark.parametrize(
+    ("num_searches", "reach"), [(1, None), (2, None), (4, None), (6, 2), (3, 9)]
+)
+def test_recombination_draws_another_search(num_searches, reach):
+    """The first one is left alone and gives nothing; the others have each other, equally often, or
+    those that come next in their ring."""
+    rule, size, num_draws = js.recombine(every=1, reach=reach), num_searches + 3, 600
     costs = jnp.zeros(size, jnp.int32)
     streams = random.Stream(
         random.as_key(1), jnp.arange(num_draws, dtype=jnp.uint32), jnp.int32(10)
@@ -104,7 +107,8 @@ def test_recombination_draws_another_search(num_searches):
     donors = np.asarray(donors)[:, :num_searches]
     assert (donors[:, 0] == -1).all()
     for own in range(1, num_searches):
-        others = [i for i in range(1, num_searches) if i != own] or [own]
+        ring = [*range(own + 1, num_searches), *range(1, own)]
+        others = ring[:reach] or [own]
         found = np.bincount(donors[:, own], minlength=size)
         assert found[others].sum() == num_draws
         share = 1 / len(others)
@@ -147,6 +151,21 @@ def test_children_have_the_values_of_both_parents():
             assert (same[int(share)] >= 0.5).all()
         elif (bests[donors] != bests)[1:].mean() > 0.5:
             assert (same > 0).mean() > 0.8
+
+
+@pytest.mark.parametrize("alike", [None, 0.9])
+def test_generations(alike):
+    """Children take the places of their parents; the first search continues from the best."""
+    problem, search, state = qap_searches(8, steps=30)
+    bests, costs = bests_of(problem, search, state.searches)
+    rule = js.recombine(every=1, alike=alike, generational=True)
+    after, _ = jax.jit(lambda: apply(rule, problem, search, state))()
+    children, found = bests_of(problem, search, after)
+    np.testing.assert_array_equal(found, [problem.host.cost(one) for one in children])
+    assert found[0] == costs.min() and (found[1:] > costs[1:]).any()
+    np.testing.assert_array_equal(after.representation.location[0], bests[np.argmin(costs)])
+    assert (children[1:] != bests[1:]).any(axis=1).all()
+    assert after.now[0] == 30 and (after.now[1:] == 0).all()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,15 @@ def test_the_fewest_colors(graph, fewest):
     assert result.x.max() + 1 == fewest
 
 
+def test_children_of_colorings_find_what_tabu_search_does_not():
+    """In as many steps, 14 colors of a random graph of 100 vertices."""
+    graph = js.datasets.random_graph(100, 0.5, seed=1)
+    how = {"num_searches": 8, "max_steps": 10_000, "devices": 1}
+    recombined = js.solve_coloring(graph, 14, **how)
+    alone = js.solve_coloring(graph, 14, exchange=None, **how)
+    assert recombined.fun == 0 < alone.fun and is_proper(graph, recombined.x)
+
+
 def test_as_many_colors_as_are_asked_for():
     graph = js.datasets.queen_graph(6, 6)
     result = js.solve_coloring(graph, 8, fixed=[[0, 5], [35, 2]], max_steps=5000, **QUICK)

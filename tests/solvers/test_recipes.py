@@ -254,7 +254,9 @@ def test_rounds_without_recombination_begin_hot_and_end_cold(simulate):
     for begin, end in itertools.pairwise([0.0, *begins, 20]):
         *_, last = (pace.done for at, *_, pace in chunks if begin < at < end)
         assert last > 0.85
-    assert {(pace.every, pace.alike == 0) for *_, pace in chunks} == {(recipe.resample_every, False)}
+    assert {(pace.every, pace.alike == 0) for *_, pace in chunks} == {
+        (recipe.resample_every, False)
+    }
 
 
 def test_rounds_of_a_run_of_steps():

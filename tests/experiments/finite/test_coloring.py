@@ -58,24 +58,24 @@ def test_tabucol_makes_a_best_allowed_move_each_step():
     assert forbidden > 50 and ties > 50
 
 
-def test_small_runs_of_both_ways(tmp_path, in_python, capsys):
-    """Both color two graphs, and keep records; the same command finds all of it in the file."""
+def test_small_runs_of_all_ways(tmp_path, in_python, capsys):
+    """All color two graphs, and keep records; the same command finds all of it in the file."""
     out = tmp_path / "runs.jsonl"
-    flags = ["--graphs", "myciel3", "--ways", "ours,numba", "--seeds", "2", "--searches", "4"]
+    flags = ["--graphs", "myciel3", "--ways", "ours,tabu,numba", "--seeds", "2", "--searches", "4"]
     flags += ["--seconds", "60", "--devices", "1", "--out", str(out)]
     assert coloring.main(flags) == 0
     printed = capsys.readouterr().out
     runs = common.read(out)
     assert [(run["settings"]["way"], run["seed"]) for run in runs] == [
-        *[("ours", 0), ("ours", 1), ("numba", 0), ("numba", 1)]
+        *[("ours", 0), ("ours", 1), ("tabu", 0), ("tabu", 1), ("numba", 0), ("numba", 1)]
     ]
     for run in runs:
         assert run["conflicts"] == 0 and 0 <= run["first_step"] <= run["steps"]
         assert run["course"][-1][1] == 0
         assert run["seconds"] < 60
-    assert [run["settings"]["searches"] for run in runs] == [4, 4, 1, 1]
+    assert [run["searches"] for run in runs] == [4, 4, 4, 4, 1, 1]
     assert coloring.main(flags) == 0
     assert capsys.readouterr().out.splitlines()[-3:] == printed.splitlines()[-3:]
-    assert len(common.read(out)) == 4
+    assert len(common.read(out)) == 6
     assert coloring.main(["--report", str(out), "--markdown"]) == 0
-    assert capsys.readouterr().out.count("| myciel3") == 2
+    assert capsys.readouterr().out.count("| myciel3") == 3

@@ -1,0 +1,36 @@
+"""Greedy partition crossover equals slow code that reads like its paper."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxopt_search as js
+
+
+def classes_of(own, given, colors, share):
+    """Returns the classes that a child gets, as sets: the largest of a parent by turns."""
+    left, found = set(range(len(own))), []
+    for color in range(colors):
+        parent = given if int((color + 1) * share) > int(color * share) else own
+        groups = [{v for v in left if parent[v] == c} for c in range(colors)]
+        found.append(max(groups, key=len))  # the first of equal ones
+        left -= found[-1]
+    return found
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize(("n", "colors"), [(1, 1), (9, 3), (40, 7)])
+def test_a_child_has_the_largest_classes_of_its_parents(n, colors, share):
+    """What neither of them gave has any color that there is, also where there is room for more."""
+    problem = js.graph_coloring(np.zeros((n, n)), colors + 2)
+    problem = problem.__class__(**vars(problem) | {"domain_sizes": jnp.full(n, colors)})
+    generator = np.random.default_rng(n)
+    both = generator.integers(0, colors, (2, 100, n)).astype(np.int32)
+    keys, shares = jax.random.split(jax.random.key(0), 100), jnp.full(100, share, jnp.float32)
+    make = jax.vmap(js.greedy_partition().child, in_axes=(0, None, 0, 0, 0))
+    children = np.asarray(jax.jit(make)(keys, problem, *both, shares))
+    assert children.min() >= 0 and children.max() < colors
+    for own, given, child in zip(*both, children, strict=True):
+        for color, group in enumerate(classes_of(own, given, colors, share)):
+            assert (child[list(group)] == color).all()
