@@ -13,7 +13,7 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.crossovers.partition import greedy_partition
 from jaxopt_search.driver.run import solve
-from jaxopt_search.exchanges import Recombine, recombine
+from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import Guided
 from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
 from jaxopt_search.results import Result
@@ -22,7 +22,9 @@ from jaxopt_search.solvers.anneal import completed
 from jaxopt_search.successors import ConflictsOnly
 
 _NEVER = 2**30  # steps
-_ON_GPU, _ON_CPU = 264, 8  # searches
+_ON_CPU = 8  # searches
+# As many searches on a GPU as have so many vertices by colors in all, from the least to the most.
+_ENTRIES, _LEAST, _MOST = 2**23, 132, 264
 # Steps for each vertex between recombinations, and `recombine`'s settings.
 _STEPS, _REACH, _ALIKE = 8, 7, 0.6
 _OF_ONE = ("initial", "state", "checkpoint", "resume")  # options for a number of colors
@@ -72,12 +74,10 @@ def solve_coloring(
       >>> result.fun, result.x.max() + 1
       (0, np.int32(5))
     """
-    options = completed(options | {"max_seconds": max_seconds}, _ON_CPU, _ON_GPU)
+    options["max_seconds"] = max_seconds
     if colors is not None:
         problem = graph_coloring(graph, colors, fixed=fixed, num_vertices=num_vertices)
-        if fixed is None:  # else colors are no mere names
-            options = {"exchange": _recombination(problem.n)} | options
-        return solve(problem, _search(), key, target=0, **options)
+        return solve(problem, _search(), key, target=0, **_with_defaults(options, problem))
     for name, value in {"fixed": fixed, **{name: options.get(name) for name in _OF_ONE}}.items():
         if value is not None:
             raise ValueError(f"{name} is given without colors, expected how many there are")
@@ -86,7 +86,7 @@ def solve_coloring(
     most = int(coloring.max()) + 1
     whole = graph_coloring(graph, most, num_vertices=num_vertices)
     words, began, found = random.as_key(key), time.perf_counter(), None
-    options = {"exchange": _recombination(first.n)} | options
+    options = _with_defaults(options, whole)
     for number in range(most, clique - 1, -1):
         # With colors that no vertex may have, all numbers of colors share one program.
         sizes = jnp.full_like(whole.domain_sizes, number)
@@ -116,11 +116,13 @@ def _search() -> TabuSearch:
     )
 
 
-def _recombination(n: int) -> Recombine:
-    crossover = greedy_partition()
-    return recombine(
-        every=_STEPS * n, alike=_ALIKE, crossover=crossover, generational=True, reach=_REACH
-    )
+def _with_defaults(options: dict[str, Any], problem: GraphColoring) -> dict[str, Any]:
+    if problem.fixed is None:  # else colors are no mere names
+        how = {"every": _STEPS * problem.n, "alike": _ALIKE, "reach": _REACH}
+        exchange = recombine(**how, crossover=greedy_partition(), generational=True)
+        options = {"exchange": exchange} | options
+    each = min(max(_ENTRIES // (problem.n * problem.max_domain), _LEAST), _MOST)
+    return completed(options, _ON_CPU, each)
 
 
 def greedy_coloring(problem: GraphColoring) -> tuple[np.ndarray, int]:
