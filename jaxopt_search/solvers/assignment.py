@@ -10,7 +10,7 @@ import numpy as np
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
 from jaxopt_search.driver.chunks import drive
-from jaxopt_search.driver.options import resolve
+from jaxopt_search.driver.options import Timer, resolve
 from jaxopt_search.engine.devices import host_driver, is_cpu
 from jaxopt_search.neighborhoods import AssignOrSwap
 from jaxopt_search.problems.finite.generalized_assignment import (
@@ -32,9 +32,11 @@ _ON_CPU = Recipe(
 )
 _ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32)
 _AGENTS = 5  # that a job is offered to
-_LEAST_PRICE = 1.05  # of what a unit of capacity is worth
-_RISE = 2.0**-9  # of the price, for each move priced per job while an agent is overloaded
-_FALL = 128  # times as fast while none is, so that this is about 1 % of the time
+_LEAST_PRICE = 1.01  # of what a unit of capacity is worth
+# The share by which the price rises for each move priced per job: of n jobs 1 / (10 n). It is more
+# in a short run, in which the price has to rise several times, but there at most 2**-9.
+_SLOWNESS, _RISES, _MOST_RISE = 10, 32, 2.0**-9
+_STEPS_PER_SECOND = 10**6  # about
 
 
 @host_driver
@@ -52,11 +54,11 @@ def solve_assignment(
 ) -> Result:
     """Returns which agent does each job, within capacities, at a low cost: generalized assignment.
 
-    Annealing by `AssignOrSwap`, at first of overloaded agents: a unit of overload has a price,
-    which rises in each search while an agent is overloaded and falls while none is, as in Yagiura,
-    Ibaraki, Glover, "An ejection chain approach for the generalized assignment problem", 2004. What
-    capacity is worth, by Lagrange multipliers on the host, tells the least price, the temperatures,
-    and the agents to which a job is offered.
+    Annealing by `AssignOrSwap`, in turns of agents that are overloaded and not: a unit of overload
+    has a price, which rises in each search while an agent is overloaded, and then falls to a little
+    more than what capacity is worth (strategic oscillation: Glover, "Heuristics for integer
+    programming using surrogate constraints", 1977). That follows from Lagrange multipliers on the
+    host, and tells the temperatures, too, and the agents to which a job is offered.
 
     Args:
       costs: [m, n] real numbers, of each agent (row) with each job (column); or a problem that
@@ -93,7 +95,7 @@ def solve_assignment(
     with resolved.team.same_call():
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)
-        parts = _ingredients(problem, recipe)
+        parts = _ingredients(problem, recipe, resolved.timer)
         given = {"initial": initial, "target": target}
         run = plan_annealing(problem, recipe, parts, resolved, key, **given)
     return drive(run)
@@ -110,7 +112,7 @@ class _Priced(Scheduled):
     Attributes:
       fixed, penalty, max_feasible: as of the problem.
       least: [] float32, the least price of a unit of overload.
-      dearer, cheaper: [] float32, by what the price is multiplied in a step.
+      dearer: [] float32, by what the price is multiplied in a step.
     """
 
     fixed: jax.Array
@@ -118,7 +120,6 @@ class _Priced(Scheduled):
     max_feasible: jax.Array
     least: jax.Array
     dearer: jax.Array
-    cheaper: jax.Array
     num_words = 1
 
     def start(self, cost: Cost) -> jax.Array:
@@ -138,12 +139,12 @@ class _Priced(Scheduled):
         return energy <= trial.control * random.exponential(trial.words[0])
 
     def after(self, history: jax.Array, cost: Cost) -> jax.Array:
-        factor = jnp.where(cost > self.max_feasible, self.dearer, self.cheaper)
         most = self.penalty.astype(jnp.float32)  # where nothing fits, it must stay finite
-        return jnp.maximum(jnp.minimum(history * factor, most), self.least)
+        dearer = jnp.minimum(history * self.dearer, most)
+        return jnp.where(cost > self.max_feasible, dearer, self.least)
 
 
-def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
+def _ingredients(problem: GeneralizedAssignment, recipe: Recipe, timer: Timer) -> Ingredients:
     prices, (costs, loads, capacities) = problem.prices()[0], problem.on_host()
     (m, n), load = costs.shape, max(float(loads.mean()), 1e-9)
     price = prices.mean() or (costs.max() - costs.min()) / (100 * load) or 1.0
@@ -157,7 +158,12 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
     if roomy.size:
         dear[roomy[dear[roomy].argmin(axis=0)], np.arange(n)] = -np.inf
     lists = np.argsort(dear.T, axis=1, kind="stable")[:, :few], variables
-    dtype, rise = problem.penalty.dtype, _RISE * recipe.moves_per_search / n
+    dtype, steps = problem.penalty.dtype, timer.max_steps
+    if steps is None:
+        assert timer.max_seconds is not None
+        steps = _STEPS_PER_SECOND * timer.max_seconds
+    moves = recipe.moves_per_search / n  # per job, in a step
+    rise = moves * max(1 / (_SLOWNESS * n), min(_RISES / (moves * max(steps, 1)), _MOST_RISE))
     rule = _Priced(
         schedule=as_schedule(1.0),
         fixed=problem.fixed_penalty,
@@ -165,11 +171,10 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe) -> Ingredients:
         max_feasible=on_device(problem.host.max_feasible, dtype),
         least=float32(_LEAST_PRICE * price),
         dearer=float32(1 + rise),
-        cheaper=float32(max(1 - _FALL * rise, 0.5)),
     )
     values, variables = (on_device(part, jnp.int32) for part in lists)
     neighborhood = AssignOrSwap(values=values, variables=variables)
     temperatures = recipe.hottest * price * load, recipe.coldest * price * load
-    moves = recipe.moves_per_search
-    search = local_search(neighborhood, rule, moves_per_search=moves, choose="first")
+    of_search = {"moves_per_search": recipe.moves_per_search, "choose": "first"}
+    search = local_search(neighborhood, rule, **of_search)
     return Ingredients(search, temperatures)
