@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import dataclasses
 import io
 import itertools
 import pathlib
@@ -15,7 +14,7 @@ import numpy as np
 
 from jaxopt_search.checks import real_array
 from jaxopt_search.datasets import load_qaplib, load_tsplib, registry
-from jaxopt_search.datasets.instances import QAPInstance, digest
+from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.datasets.readers import INTEGER, REAL, Source, show
 from jaxopt_search.errors import InstanceFormatError
 from jaxopt_search.files import check_regular
@@ -111,10 +110,7 @@ def read(file: str, wanted: Wanted = _ANYTHING) -> Instance:
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
     instance = load_qaplib(file) if is_qap else load_tsplib(file)
-    entry = registry.entries().get(instance.name)
-    if entry is not None and entry.best_known is not None and entry.digest == digest(instance):
-        known = {"best_known": entry.best_known, "is_optimal": entry.is_optimal}
-        instance = dataclasses.replace(instance, **known)
+    instance = registry.with_record(instance) or instance
     if isinstance(instance, QAPInstance):
         return Instance(f"QAP of {instance.n} facilities", "qap", (instance,))
     rule = f"coordinates ({instance.edge_weight_type})" if instance.matrix is None else "distances"

@@ -21,7 +21,7 @@ import hashlib
 import importlib.resources
 import os
 import pathlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jaxopt_search.checks import check_option, imported
 from jaxopt_search.datasets.instances import QAPInstance, TSPInstance, digest
@@ -49,35 +49,32 @@ class Entry(NamedTuple):
       name: name of the instance.
       collection: "tsplib" or "qaplib".
       n: number of cities or facilities.
-      best_known: best known cost, None if there is none on record.
+      best_known: best known cost.
       is_optimal: whether `best_known` is proved optimal.
       sha256: checksum of the file at the source, empty if there is no file to download.
       path: path of the file at the source, empty if there is no file to download.
-      digest: `instances.digest` of what the file holds, empty if none is on record.
+      digest: `instances.digest` of what the file holds.
     """
 
     name: str
     collection: str
     n: int
-    best_known: int | None
+    best_known: int
     is_optimal: bool
     sha256: str
     path: str
-    digest: str = ""
+    digest: str
 
 
 @functools.cache
 def entries() -> dict[str, Entry]:
     """Returns all rows by name. The table is read on the first call."""
     table = importlib.resources.files("jaxopt_search.datasets").joinpath("registry.csv")
-    rows = csv.DictReader(table.read_text(encoding="ascii").splitlines())
-    found: dict[str, Entry] = {}
-    for row in rows:
-        values: dict[str, Any] = dict(row)
-        values["n"], values["is_optimal"] = int(row["n"]), row["is_optimal"] == "yes"
-        values["best_known"] = int(row["best_known"]) if row["best_known"] else None
-        found[row["name"]] = Entry(**values)
-    return found
+    _, *rows = csv.reader(table.read_text(encoding="ascii").splitlines())
+    return {
+        name: Entry(name, collection, int(n), int(best_known), is_optimal == "yes", *of_file)
+        for name, collection, n, best_known, is_optimal, *of_file in rows
+    }
 
 
 def names(collection: str | None = None) -> list[str]:
@@ -126,8 +123,7 @@ def load(
     subfolders `tsplib` and `qaplib`, then in the cache of earlier downloads. Nothing is downloaded
     unless `download` is true. linhp318 has a fixed edge and is refused; without it, it is lin318.
 
-    A file whose numbers differ from the recorded ones is refused, whatever its name; for a few
-    instances, only the checksum of a file is on record, which then must be this one.
+    A file whose numbers differ from the recorded ones is refused, whatever its name.
 
     Args:
       name: one of `names()`.
@@ -155,8 +151,9 @@ def load(
     entry = find(name)
     cache = cache_folder() if cache_dir is None else pathlib.Path(cache_dir)
     path, cached = _find_file(entry, data_dir), cache / (name + _SUFFIXES[entry.collection][-1])
-    if path is None and cached.is_file() and _is_recorded(cached, entry.sha256):
-        path = cached
+    if path is None and cached.is_file():
+        found = hashlib.sha256(cached.read_bytes()).hexdigest()
+        path = cached if found == entry.sha256 else None
     if path is None and download:
         path = _download(entry, cached)
     if path is None:
@@ -164,21 +161,22 @@ def load(
             f"no file for {name!r} found; pass data_dir=, set {DATA_VARIABLE}, "
             "or pass download=True"
         )
-    return _read(entry, path)
-
-
-def _read(entry: Entry, path: pathlib.Path) -> TSPInstance | QAPInstance:
     instance = load_tsplib(path) if entry.collection == "tsplib" else load_qaplib(path)
-    known = entry.digest
-    if not (digest(instance) == known if known else _is_recorded(path, entry.sha256)):
+    recorded = with_record(instance)
+    if recorded is None:
         raise InstanceFormatError(
             f"{path}:1: the numbers are not those of {entry.name}, expected the recorded instance;"
             f" load_{entry.collection}(path) reads any file"
         )
-    found = dataclasses.replace(instance, name=entry.name)
-    if entry.best_known is None:
-        return found
-    return dataclasses.replace(found, best_known=entry.best_known, is_optimal=entry.is_optimal)
+    return recorded
+
+
+def with_record(instance: TSPInstance | QAPInstance) -> TSPInstance | QAPInstance | None:
+    """Returns an instance with the best known cost of that name; None if its numbers are others."""
+    entry = entries().get(instance.name)
+    if entry is None or entry.digest != digest(instance):
+        return None
+    return dataclasses.replace(instance, best_known=entry.best_known, is_optimal=entry.is_optimal)
 
 
 def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path | None:
@@ -196,13 +194,6 @@ def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path
             if path.is_file():
                 return path
     return None
-
-
-def _is_recorded(path: pathlib.Path, sha256: str) -> bool:
-    """Returns whether it is the file with this checksum, perhaps with other line ends."""
-    content = path.read_bytes()
-    found = (hashlib.sha256(each) for each in (content, content.replace(b"\r\n", b"\n")))
-    return sha256 in [each.hexdigest() for each in found]
 
 
 def _download(entry: Entry, target: pathlib.Path) -> pathlib.Path:
