@@ -42,8 +42,8 @@ class Solutions(NamedTuple):
         number, space = int(np.prod(shape)), self.problem.space
         solutions = jax.tree.map(lambda leaf: leaf.reshape(number, *leaf.shape[axes:]), solutions)
         if self.is_solution is not None:
-            ones = (jax.tree.map(lambda leaf, i=i: leaf[i], solutions) for i in range(number))
-            return np.array([bool(self.is_solution(one)) for one in ones], bool).reshape(shape)
+            holds = [bool(self.is_solution(part_of(solutions, i))) for i in range(number)]
+            return np.array(holds, bool).reshape(shape)
         shapes, expected = (
             jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), tree)
             for tree in (solutions, self.some)
@@ -118,11 +118,7 @@ class Laws:
         """Checks that costs, or changes of costs of the size `scale`, agree where `where` holds."""
         found, expected = np.asarray(found), np.asarray(expected)
         scale = expected if scale is None else scale
-        with np.errstate(invalid="ignore"):
-            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-            if self.known.tolerance is not None:
-                largest = np.maximum(np.where(np.isfinite(scale), np.abs(scale), 1), 1)
-                same = same | (np.abs(found - expected) <= self.known.tolerance * largest)
+        same = _agree(found, expected, self.known.tolerance, scale)
         self.hold(same | ~np.asarray(where), law, **more, found=found, expected=expected)
 
 
@@ -133,14 +129,19 @@ def look_at(problem: Any, starts: Any, tolerance: float = 0.0, **known: Any) -> 
       tolerance: of float costs.
       known: `is_solution` and `meaning` of `Solutions`.
     """
-    cost = jax.eval_shape(functools.partial(cost_of, problem), of_first(starts))
-    is_exact = jnp.issubdtype(cost.dtype, jnp.integer)
+    is_exact = has_exact_costs(problem)
     return Solutions(problem, starts, tolerance=None if is_exact else tolerance, **known)
 
 
-def of_first(tree: Any) -> Any:
-    """Returns the first entry along the leading axis of all leaves."""
-    return jax.tree.map(lambda leaf: leaf[0], tree)
+def has_exact_costs(problem: Any) -> bool:
+    """Returns whether costs are integers."""
+    cost = jax.eval_shape(lambda: cost_of(problem, problem.init(jax.random.key(0))))
+    return jnp.issubdtype(cost.dtype, jnp.integer)
+
+
+def part_of(tree: Any, *place: Any) -> Any:
+    """Returns what all leaves have at a place: an index or a slice of each leading axis."""
+    return jax.tree.map(lambda leaf: leaf[place], tree)
 
 
 @functools.partial(jax.jit, static_argnames=("number", "seed"))
@@ -177,15 +178,23 @@ def same_leaves(tree: Any, other: Any, tolerance: float | None = None, axes: int
 
     def is_same(one: Any, two: Any) -> np.ndarray:
         one, two = np.asarray(one), np.asarray(two)
-        same = (one == two) | ((one != one) & (two != two))
-        if tolerance is not None and jnp.issubdtype(two.dtype, jnp.floating) and two.size:
-            largest = np.max(np.where(np.isfinite(two), np.abs(two), 0), initial=1.0)
-            with np.errstate(invalid="ignore"):
-                same = same | (np.abs(one - two) <= tolerance * largest)
+        is_float = jnp.issubdtype(two.dtype, jnp.floating)
+        largest = np.max(np.abs(two), where=np.isfinite(two), initial=1.0) if is_float else None
+        same = _agree(one, two, tolerance if is_float else None, largest)
         return same.all(axis=tuple(range(axes, same.ndim)))
 
     chex.assert_trees_all_equal_structs(tree, other)
     return jax.tree.map(is_same, tree, other)
+
+
+def _agree(found: np.ndarray, expected: np.ndarray, tolerance: float | None, scale: Any) -> Any:
+    """Returns which numbers agree: in all bits or, of the size `scale`, within the tolerance."""
+    same = (found == expected) | ((found != found) & (expected != expected))
+    if tolerance is None:
+        return same
+    largest = np.maximum(np.where(np.isfinite(scale), np.abs(scale), 1), 1)
+    with np.errstate(invalid="ignore"):
+        return same | (np.abs(found - expected) <= tolerance * largest)
 
 
 def at(tree: Any, *place: int) -> Any:
@@ -254,6 +263,5 @@ def check_implementations(
         (name, jaxopt_search.run(seed, problem, search, implementation=name, **options))  # type: ignore[arg-type]
         for name in names
     ]
-    cost = jax.eval_shape(lambda: cost_of(problem, problem.init(jax.random.key(0))))
     what = f"{type(search).__name__}: the states after {num_steps} steps"
-    require_same_runs(runs, what, bool(jnp.issubdtype(cost.dtype, jnp.integer)))
+    require_same_runs(runs, what, has_exact_costs(problem))

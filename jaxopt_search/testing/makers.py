@@ -72,7 +72,7 @@ def check_exchange(
 
         def alone(words: Any, problem: Any, own: Any, given: Any) -> Any:
             batch = jax.tree.map(lambda leaf: leaf[None], (words, own, given))
-            return comparing.of_first(combine(batch[0], problem, *batch[1:]))
+            return comparing.part_of(combine(batch[0], problem, *batch[1:]), 0)
 
         _check_children(name, jax.jit(combine), jax.jit(alone), problem, seed)
 
@@ -134,17 +134,15 @@ def _check_donors(name: str, exchange: Any, costs: np.ndarray, seed: int) -> Non
 def _check_children(name: str, make_all: Any, make_one: Any, problem: Any, seed: int) -> None:
     parents = comparing.starts_of(problem, 32, seed)
     known = comparing.look_at(problem, parents)
-    own, given = (
-        jax.tree.map(lambda leaf, s=s: leaf[s], parents) for s in (slice(0, 16), slice(16, 32))
-    )
+    own, given = (comparing.part_of(parents, half) for half in (slice(16), slice(16, None)))
     words = tuple(np.random.default_rng(seed).integers(0, 2**32, (2, 16), np.uint32))
 
     children = jax.device_get(make_all(words, problem, own, given))
     Laws(name, known, ("pair",), {"own": own, "given": given}).in_space(children, "child: it")
-    one = comparing.of_first((words, own, given))
+    one = comparing.part_of((words, own, given), 0)
     alone = jax.device_get(make_one(one[0], problem, *one[1:]))
     law = "child: by itself it is another one than among others"
-    Laws(name, known, ()).same(alone, comparing.of_first(children), law)
+    Laws(name, known, ()).same(alone, comparing.part_of(children, 0), law)
 
 
 def check_heuristic(

@@ -74,14 +74,11 @@ def check_neighborhood(
     hood = as_neighborhood(neighborhood)
     starts = comparing.starts_of(problem, num_walks, seed)
     known = comparing.look_at(problem, starts, tolerance, meaning=meaning, is_solution=is_solution)
-    words = tuple(
-        np.random.default_rng(seed).integers(
-            0, 2**32, (hood.num_words, num_walks, num_steps), np.uint32
-        )
-    )
+    shape = hood.num_words, num_walks, num_steps
+    words = tuple(np.random.default_rng(seed).integers(0, 2**32, shape, np.uint32))
     path, costs = _check_walks(hood, problem, known, words, has_one_representation)
     flat = tuple(word.ravel() for word in words)
-    first, last = (jax.tree.map(lambda leaf, i=i: leaf[0, i], path) for i in (0, -1))
+    first, last = (comparing.part_of(path, 0, step) for step in (0, -1))
     for representation in (first, last) if is_enumerable(hood) else (first,):
         proposed = _check_lanes(hood, problem, known, representation, flat)
         if is_enumerable(hood):
@@ -139,11 +136,9 @@ def _check_walks(
     name, starts = comparing.name_of(hood), known.some
     steps, path = jax.device_get(_walk(hood, problem, starts, words))
     moves, deltas, is_real, rejected, copied = steps
-    cuts = (
-        jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], path)
-        for cut in (0, slice(None, -1), slice(1, None))
-    )
-    (_, told, *_), (here, earlier, _, was, _), (left, later, known_costs, now, made) = cuts
+    _, told, *_ = comparing.part_of(path, slice(None), 0)
+    here, earlier, _, was, _ = comparing.part_of(path, slice(None), slice(-1))
+    left, later, known_costs, now, made = comparing.part_of(path, slice(None), slice(1, None))
     begin = Laws(name, known, ("start",))
     begin.in_space(starts, "init: what problem.init returns")
     begin.hold(
@@ -280,20 +275,19 @@ def _check_table(
         laws.hold(is_inside | ~is_real, outside, row=row, column=column)
     other = np.random.default_rng(0).permutation(rows * columns).astype(np.int32)
     firsts = jax.device_get(_firsts(hood, problem, representation, other.reshape(rows, columns)))
-    ranks = np.arange(rows * columns), np.where(is_real, shown, null_delta(shown.dtype))
-    for what, one, right in zip(
-        ("the lowest delta", "what comes first by another table"),
-        map(int, firsts),
-        (np.lexsort(ranks)[0], np.lexsort((other, ~is_real))[0]),
-        strict=True,
+    lowest = np.argmin(np.where(is_real, shown, null_delta(shown.dtype)))
+    earliest = np.argmin(np.where(is_real, other, other + rows * columns))
+    for what, one, right in (
+        ("the lowest delta", firsts[0], lowest),
+        ("what comes first by another table", firsts[1], earliest),
     ):
         if one != right:
             raise AssertionError(
                 f"{name}.first: {what} stands in entry {right}, but it finds {one}, of deltas"
                 f" {shown[right]} and {shown[one]}"
             )
-    real = jax.tree.map(lambda leaf: leaf[is_real], solutions)
-    there, claimed = set(known.as_set(real)), hood.num_moves(problem)
+    there = set(known.as_set(comparing.part_of(solutions, is_real)))
+    claimed = hood.num_moves(problem)
     if len(there) > claimed or (has_all and len(there) != claimed):
         raise AssertionError(
             f"{name}.num_moves is {claimed}, but the table of a solution leads to {len(there)}"

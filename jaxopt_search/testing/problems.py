@@ -69,7 +69,7 @@ def check_problem(
         )
 
     costs, own, near, by_rows = jax.device_get(look(problem, starts))
-    first = comparing.of_first(starts)
+    first = comparing.part_of(starts, 0)
     without_jit = problem.init(comparing.start_keys(1, seed)[0])
     one = Laws(name, known, (), {"start": first})
     one.same(without_jit, first, "init: without jit it returns another one")
@@ -80,8 +80,8 @@ def check_problem(
     as_own = known._replace(tolerance=tolerance if is_rounded else None)
     Laws(name, as_own, ("start",)).costs(own, in_full, "cost is not what device_cost stands for")
     if problem.host is not None:
-        ones = (jax.tree.map(lambda leaf, i=i: leaf[i], starts) for i in range(num_solutions))
-        on_host = [problem.host.cost(one) for one in ones]
+        numbers = range(num_solutions)
+        on_host = [problem.host.cost(comparing.part_of(starts, i)) for i in numbers]
         laws.costs(problem.host.all_in_full(costs), on_host, "cost is not the host's")
     differ = bool((costs != costs[0]).any())
     if problem.is_trivial and differ:
@@ -93,17 +93,11 @@ def check_problem(
     if by_rows is not None:
         laws.costs(by_rows, costs, "row_costs are not the costs of the rows")
     if problem.has_hooks:
+        options: dict[str, Any] = {"tolerance": tolerance, "implementations": implementations}
         num_moving = int((np.asarray(problem.domain_sizes) > 1).sum())
         for least, moves in ((1, Assign()), (2, SwapValues())):
             if num_moving >= least:
-                check_neighborhood(
-                    moves,
-                    problem,
-                    has_all_moves=False,
-                    seed=seed,
-                    tolerance=tolerance,
-                    implementations=implementations,
-                )
+                check_neighborhood(moves, problem, has_all_moves=False, seed=seed, **options)
 
 
 def _row_costs(problem: Any, table: jax.Array) -> jax.Array:

@@ -74,10 +74,8 @@ def check_search(
         )
     starts = comparing.starts_of(problem, 2 * max(num_searches, 8), seed)
     known = comparing.look_at(problem, starts, tolerance, meaning=meaning, is_solution=is_solution)
-    own, given = (
-        jax.tree.map(lambda leaf, first=first: leaf[first : first + num_searches], starts)
-        for first in (0, num_searches)
-    )
+    own = comparing.part_of(starts, slice(num_searches))
+    given = comparing.part_of(starts, slice(num_searches, 2 * num_searches))
     course = jax.device_get(_course(search, problem, own, given, num_steps, seed))
     _check_course(type(search).__name__, known, course, given, adopts_as_current)
     _check_runs(search, problem, known, num_searches, num_steps, seed)
@@ -112,10 +110,8 @@ def _course(search: Any, problem: Any, starts: Any, given: Any, num_steps: int, 
             )
             return after, (stand(state), info.accepted)
 
-        state, steps = (
-            search.init_with(start_key, problem, start),
-            jnp.arange(num_steps, dtype=jnp.int32),
-        )
+        state = search.init_with(start_key, problem, start)
+        steps = jnp.arange(num_steps, dtype=jnp.int32)
         end, (path, accepted) = jax.lax.scan(step, state, steps)
         adopted, refreshed = search.adopt(problem, end, given), search.refresh(problem, end)
         path = jax.tree.map(
@@ -137,8 +133,8 @@ def _check_course(
     path, accepted, given_cost = course
     num_steps = accepted.shape[1]
     before, after, end, adopted, refreshed = (
-        jax.tree.map(lambda leaf, cut=cut: leaf[:, cut], path)
-        for cut in (slice(num_steps), slice(1, num_steps + 1), -3, -2, -1)
+        comparing.part_of(path, slice(None), places)
+        for places in (slice(num_steps), slice(1, num_steps + 1), -3, -2, -1)
     )
 
     when = [f"{i} steps" for i in range(num_steps + 1)] + ["adopt", "refresh"]
@@ -198,8 +194,7 @@ def _check_runs(
     runs = [
         ("a run", whole.searches),
         ("a run in two parts", parts.searches),
-        ("a run under jit and vmap", comparing.of_first(together)),
+        ("a run under jit and vmap", comparing.part_of(together, 0)),
     ]
-    comparing.require_same_runs(
-        runs, f"{type(search).__name__}: the states", known.tolerance is None
-    )
+    what = f"{type(search).__name__}: the states"
+    comparing.require_same_runs(runs, what, known.tolerance is None)
