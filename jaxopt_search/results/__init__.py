@@ -6,7 +6,6 @@ import io
 import math
 import os
 import pathlib
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -206,15 +205,13 @@ class Result(NamedTuple):
             ("target met", hit and f"by search {hit.search}, after {_large(hit.step)}"),
         ]
         return _summary(
-            [
-                ("cost", cost_text(self.fun, self.gap)),
-                ("bound", self._bound_text() if size <= _BOUNDED and self.gap is None else None),
-                ("success", "yes" if self.success else "no"),
-                ("ended", self.message),
-                *(course if self.nit else []),
-                *_circumstances(self),
-                ("solution", _solution(self.x)),
-            ]
+            ("cost", cost_text(self.fun, self.gap)),
+            ("bound", self._bound_text() if size <= _BOUNDED and self.gap is None else None),
+            ("success", "yes" if self.success else "no"),
+            ("ended", self.message),
+            *(course if self.nit else []),
+            *_circumstances(self),
+            ("solution", _solution(self.x)),
         )
 
     def _bound_text(self) -> str | None:
@@ -283,15 +280,13 @@ class StackedResult(NamedTuple):
         costs = fun.tolist()  # which may be beyond int64
         spread = f", from {_number(min(costs))} to {_number(max(costs))}"
         return _summary(
-            [
-                ("instances", str(len(fun))),
-                ("mean cost", _number(sum(costs) / len(costs)) + spread),
-                ("success", "yes" if self.success else "no"),
-                ("ended", self.status.name),
-                ("steps", f"{_large(self.nit)} of each search{few}"),
-                ("priced", f"{_large(self.nfev)} moves"),
-                *_circumstances(self),
-            ]
+            ("instances", str(len(fun))),
+            ("mean cost", _number(sum(costs) / len(costs)) + spread),
+            ("success", "yes" if self.success else "no"),
+            ("ended", self.status.name),
+            ("steps", f"{_large(self.nit)} of each search{few}"),
+            ("priced", f"{_large(self.nfev)} moves"),
+            *_circumstances(self),
         )
 
 
@@ -346,14 +341,12 @@ class QueensResult(NamedTuple):
     def __str__(self) -> str:
         number, n = self.solutions.shape
         return _summary(
-            [
-                ("placements", f"{number:,} different valid ones of {n:,} queens"),
-                ("success", "yes" if self.success else "no"),
-                ("ended", self.message),
-                ("found", f"{self.num_found:,}, those found again included"),
-                *_circumstances(self),
-                ("first", _solution(self.solutions[0]) if number else None),
-            ]
+            ("placements", f"{number:,} different valid ones of {n:,} queens"),
+            ("success", "yes" if self.success else "no"),
+            ("ended", self.message),
+            ("found", f"{self.num_found:,}, those found again included"),
+            *_circumstances(self),
+            ("first", _solution(self.solutions[0]) if number else None),
         )
 
 
@@ -367,7 +360,7 @@ def _line(result: Any, *names: str) -> str:
     return f"{type(result).__name__}({', '.join(shown)})"
 
 
-def _summary(rows: Iterable[tuple[str, str | None]]) -> str:
+def _summary(*rows: tuple[str, str | None]) -> str:
     """Returns one line for each name and text; those without a text are left out."""
     return "\n".join(f"{name:<{_WIDTH}}{text}" for name, text in rows if text is not None)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.checks import check_permutation, check_places, imported, real_array
+from jaxopt_search.checks import check_option, check_permutation, check_places, imported, real_array
 from jaxopt_search.results import History, Record, Result, cost_text
 
 __all__ = [
@@ -360,8 +360,7 @@ def plot_convergence(
       >>> ax.lines[0].get_xdata().tolist(), ax.lines[0].get_ydata().tolist()
       ([0.0, 0.2], [20.0, 5.0])
     """
-    if against not in ("seconds", "step"):
-        raise ValueError(f"against is {against!r}, expected 'seconds' or 'step'")
+    check_option("against", against, ("seconds", "step"))
     runs = [runs] if isinstance(runs, Result | History) else runs
     names = [None] * len(runs) if labels is None else labels
     references = best_known if isinstance(best_known, Sequence) else [best_known] * len(runs)

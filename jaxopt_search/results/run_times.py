@@ -101,17 +101,12 @@ class Fit:
 
     def predict(self, runs: Sequence[int]) -> list[Prediction]:
         """Returns a prediction for each number of runs, as if they shared no hardware."""
-        alone = self.mean()
-        return [
-            Prediction(
-                number,
-                mean := self.mean(number),
-                self.time_by(0.5, number),
-                self.time_by(0.9, number),
-                alone / mean,
-            )
-            for number in runs
-        ]
+        alone, found = self.mean(), list[Prediction]()
+        for number in runs:
+            mean = self.mean(number)
+            median, slow = self.time_by(0.5, number), self.time_by(0.9, number)
+            found.append(Prediction(number, mean, median, slow, gain=alone / mean))
+        return found
 
 
 def fit(times: Any, family: Family = "gamma") -> Fit:
