@@ -38,24 +38,22 @@ class Solutions(NamedTuple):
 
     def are_in_space(self, solutions: Any, axes: int = 1) -> np.ndarray:
         """Returns which solutions, with so many leading axes, are some."""
-        shape = jax.tree.leaves(solutions)[0].shape[:axes]
-        number, space = int(np.prod(shape)), self.problem.space
-        solutions = jax.tree.map(lambda leaf: leaf.reshape(number, *leaf.shape[axes:]), solutions)
+        shape, space = jax.tree.leaves(solutions)[0].shape[:axes], self.problem.space
         if self.is_solution is not None:
-            holds = [bool(self.is_solution(part_of(solutions, i))) for i in range(number)]
+            places = np.ndindex(shape)
+            holds = [bool(self.is_solution(part_of(solutions, *place))) for place in places]
             return np.array(holds, bool).reshape(shape)
-        shapes, expected = (
-            jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), tree)
-            for tree in (solutions, self.some)
-        )
-        if space is None or shapes != expected:
-            return np.full(shape, shapes == expected)
+
+        def kinds(tree: Any, axes: int) -> Any:
+            return jax.tree.map(lambda leaf: (leaf.shape[axes:], leaf.dtype), tree)
+
+        has_kinds = kinds(solutions, axes) == kinds(self.some, 1)
+        if space is None or not has_kinds:
+            return np.full(shape, has_kinds)
         x = np.asarray(solutions)
         if space == "vector":
-            found = np.all((x >= 0) & (x < np.asarray(self.problem.domain_sizes)), axis=1)
-        else:
-            found = np.all(np.sort(x, axis=1) == np.arange(x.shape[1]), axis=1)
-        return found.reshape(shape)
+            return np.all((x >= 0) & (x < np.asarray(self.problem.domain_sizes)), axis=-1)
+        return np.all(np.sort(x, axis=-1) == np.arange(x.shape[-1]), axis=-1)
 
     def meanings(self, solutions: Any) -> Any:
         """Returns what solutions mean, leaves that are NumPy arrays with the same leading axes."""
