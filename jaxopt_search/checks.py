@@ -62,14 +62,17 @@ def check_number(name: str, value: Any, minimum: float = -math.inf) -> Any:
 
     Integers beyond float64 count as infinite. Those of NumPy might wrap if they were negated.
     """
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    is_number &= not isinstance(value, bool)
-    if not is_number or not value >= minimum:
+    if not _is_real(value) or not value >= minimum:
         bound = "a number" if minimum == -math.inf else f"a number >= {minimum:g}"
         raise ValueError(f"{name} is {value!r}, expected {bound}")
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         return math.inf if value > 0 else -math.inf
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_real(value: Any) -> bool:
+    """Returns whether it is a real number, of Python or NumPy."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any = 0) -> Any:
@@ -137,10 +140,10 @@ def real_array(values: Any, name: str) -> np.ndarray:
     numbers.
     """
     array = plain_array(values, name)
-    if array.dtype == object and array.ndim and all(_is_real(one) for one in array.flat):
-        array = np.array([math.nan if one is None else one for one in array.flat]).reshape(
-            array.shape
-        )
+    if array.dtype == object and array.ndim:
+        given = [math.nan if one is None else one for one in array.flat]
+        if all(map(_is_real, given)):
+            array = np.array(given).reshape(array.shape)
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
     if array.dtype.kind in "iu" and array.size:
@@ -149,13 +152,6 @@ def real_array(values: Any, name: str) -> np.ndarray:
             worst = high if high >= 2**63 else low
             raise ValueError(f"{name} holds {worst}, expected integers between -2**63 and 2**63")
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
-
-
-def _is_real(value: Any) -> bool:
-    """Returns whether it is a real number, or None, which stands for a missing one."""
-    if value is None:
-        return True
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
@@ -194,7 +190,7 @@ def check_places(points: Any, name: str) -> None:
 
 def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
     """Refuses a value that is not one of `options`."""
-    if not any(value is option or value == option for option in options):
+    if value not in options:
         expected = ", ".join(map(str, options))
         raise ValueError(f"{name} is {value!r}, expected one of {expected}")
 

@@ -259,10 +259,9 @@ def load_tour(path: str | os.PathLike) -> np.ndarray:
     if numbers[-1] != -1:
         raise source.error(start, f"TOUR_SECTION ends with {numbers[-1]}, expected -1")
     tour = numbers[:-1]
-    counts = np.bincount(tour.clip(0, n + 1), minlength=n + 2)
-    if not (counts[1 : n + 1] == 1).all():
-        missing = int(np.argmax(counts[1 : n + 1] == 0)) + 1
-        raise source.error(start, f"the tour lacks city {missing}, expected each of 1..{n} once")
+    missing = np.setdiff1d(np.arange(1, n + 1), tour)
+    if missing.size:
+        raise source.error(start, f"the tour lacks city {missing[0]}, expected each of 1..{n} once")
     return (tour - 1).astype(np.int32)
 
 
@@ -383,12 +382,10 @@ class _Tsplib:
         if is_full:
             matrix = numbers.reshape(n, n)
         else:
-            matrix, diagonal = np.zeros((n, n), numbers.dtype), int("DIAG" in form)
-            is_listed = np.tri(n, k=diagonal - 1, dtype=bool)
-            if form in _UPPER + _UPPER_DIAG:
-                is_listed = ~np.tri(n, k=-diagonal, dtype=bool)
-            matrix[is_listed] = numbers
-            matrix = np.where(is_listed, matrix, matrix.T)
+            matrix, offset = np.zeros((n, n), numbers.dtype), int("DIAG" not in form)
+            is_upper = form in _UPPER + _UPPER_DIAG
+            listed = np.triu_indices(n, offset) if is_upper else np.tril_indices(n, -offset)
+            matrix[listed] = matrix.T[listed] = numbers
         if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
             i, j = differs[0]
             message = f"FULL_MATRIX has {matrix[i, j]} at ({i + 1}, {j + 1}) and {matrix[j, i]} at"
