@@ -217,10 +217,7 @@ def planted_qap(rows: int, columns: int, *, seed: int) -> QAPInstance:
     base = int(rng.integers(1, 10))
     in_place = np.full((n, n), base, np.int64)  # flow between the facilities at two locations
     for group in _groups(rows, columns):
-        weight = int(rng.integers(0, 10))
-        for i, j in itertools.combinations(group, 2):
-            in_place[i, j] += weight
-            in_place[j, i] += weight
+        in_place[np.ix_(group, group)] += rng.integers(0, 10)
     np.fill_diagonal(in_place, 0)
     hidden = rng.permutation(n)  # location of each facility
     return QAPInstance(
@@ -421,8 +418,7 @@ def planar_union(
     if not len(seeds):
         raise ValueError("seeds is empty, expected at least one")
     percent = 100 * float(check_share("density", density))
-    first, *others = (_planar(n, percent * (3 * n - 6) / 100, each) for each in seeds)
-    union = first
+    union, *others = (_planar(n, percent * (3 * n - 6) / 100, each) for each in seeds)
     for edges in others:
         # A union takes over lists of neighbors, in which the edge that was made last is in front.
         union = list(dict.fromkeys([*reversed(union), *reversed(edges)]))
