@@ -147,10 +147,9 @@ def real_array(values: Any, name: str) -> np.ndarray:
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{name} has dtype {array.dtype}, expected integers or floats")
     if array.dtype.kind in "iu" and array.size:
-        low, high = array.min().item(), array.max().item()
-        if low <= -(2**63) or high >= 2**63:
-            worst = high if high >= 2**63 else low
-            raise ValueError(f"{name} holds {worst}, expected integers between -2**63 and 2**63")
+        largest = max(array.min().item(), array.max().item(), key=abs)
+        if abs(largest) >= 2**63:
+            raise ValueError(f"{name} holds {largest}, expected integers between -2**63 and 2**63")
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 

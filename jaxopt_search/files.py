@@ -116,12 +116,11 @@ def opened_archive(
     try:
         check_regular(path)
         with zipfile.ZipFile(path) as file:
-            members, most = file.infolist(), os.path.getsize(path)
-            if sum(one.file_size for one in members) > most:
+            if sum(one.file_size for one in file.infolist()) > os.path.getsize(path):
                 raise ValueError("its parts are larger than the file")
             header = json.loads(array_of(file, _HEADER).tobytes())
-            if header["format"] != kind or header["schema"] != schema:
-                found = header["format"], header["schema"]
+            found = header["format"], header["schema"]
+            if found != (kind, schema):
                 raise ValueError(f"it is a {found[0]} of schema {found[1]}, expected {schema}")
             yield file, header
     except (CheckpointError, MemoryError):
