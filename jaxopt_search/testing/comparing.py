@@ -151,7 +151,7 @@ def starts_of(problem: Any, number: int, seed: int) -> Any:
 def start_keys(number: int, seed: int) -> jax.Array:
     """Returns the typed keys from which searches would start."""
     indices = jnp.arange(number, dtype=jnp.uint32)
-    return jax.vmap(functools.partial(random.start_key, random.as_key(seed)))(indices)
+    return random.start_key(random.as_key(seed), indices)
 
 
 def step_keys(number: int, seed: int) -> random.Key:
