@@ -202,9 +202,9 @@ def _csv(source: Source, wanted: Wanted) -> tuple[np.ndarray, str, list[str] | N
     except ValueError as error:
         raise InstanceFormatError(f"{source.path}:1: {error}") from None
     is_whole = chosen == list(range(len(first)))
-    if is_whole and len(first) > 2 and first[0] and not _is_number(first[0]):
+    is_labeled = first[0] != "" and not _is_number(first[0])
+    if is_labeled and is_whole and len(first) > 2:
         chosen = chosen[1:]
-    has_labels = 0 not in chosen and first[0] and not _is_number(first[0])
     rows: list[np.ndarray] = []
     labels: list[str] = []
     for line, fields in itertools.chain([(number, first)], lines):
@@ -225,7 +225,7 @@ def _csv(source: Source, wanted: Wanted) -> tuple[np.ndarray, str, list[str] | N
         rows.append(np.array(list(map(int if is_integer else float, texts))))
     told = wanted.columns or [names[place] for place in chosen if names]
     note = "" if is_whole else _NOTE.format(*told)
-    return np.stack(rows), note, labels if has_labels else None
+    return np.stack(rows), note, labels if is_labeled and 0 not in chosen else None
 
 
 def _fields(source: Source) -> Iterator[tuple[int, list[str]]]:
