@@ -56,9 +56,9 @@ _SECTION = re.compile(
 _READ = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
 
 # For symmetric matrices a column form is the row form of the other triangle.
-_LOWER, _LOWER_DIAG = ("LOWER_ROW", "UPPER_COL"), ("LOWER_DIAG_ROW", "UPPER_DIAG_COL")
-_UPPER, _UPPER_DIAG = ("UPPER_ROW", "LOWER_COL"), ("UPPER_DIAG_ROW", "LOWER_DIAG_COL")
-_FORMATS = ("FULL_MATRIX", *_LOWER, *_LOWER_DIAG, *_UPPER, *_UPPER_DIAG)
+_LOWER = ("LOWER_ROW", "UPPER_COL", "LOWER_DIAG_ROW", "UPPER_DIAG_COL")
+_UPPER = ("UPPER_ROW", "LOWER_COL", "UPPER_DIAG_ROW", "LOWER_DIAG_COL")
+_FORMATS = ("FULL_MATRIX", *_LOWER, *_UPPER)
 
 
 class Source:
@@ -169,7 +169,7 @@ class Source:
 
 def _is_real(token: bytes) -> bool:
     """Returns whether a token is a real number up to 1e12."""
-    return bool(REAL.fullmatch(token)) and abs(float(token)) <= 1e12
+    return bool(REAL.fullmatch(token)) and abs(float(token)) <= MAX_FLOAT
 
 
 def show(token: bytes) -> str:
@@ -383,8 +383,7 @@ class _Tsplib:
             matrix = numbers.reshape(n, n)
         else:
             matrix, offset = np.zeros((n, n), numbers.dtype), int("DIAG" not in form)
-            is_upper = form in _UPPER + _UPPER_DIAG
-            listed = np.triu_indices(n, offset) if is_upper else np.tril_indices(n, -offset)
+            listed = np.triu_indices(n, offset) if form in _UPPER else np.tril_indices(n, -offset)
             matrix[listed] = matrix.T[listed] = numbers
         if is_symmetric and (differs := np.argwhere(matrix != matrix.T)).size:
             i, j = differs[0]
