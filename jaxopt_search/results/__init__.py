@@ -370,7 +370,7 @@ def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.10g}"
 
 
-def cost_text(value: float, gap: float | None = None) -> str:
+def cost_text(value: float, gap: float | None) -> str:
     """Returns a cost, with its gap where that is known."""
     above = "" if gap is None else f" ({gap:.3%} above the best known)"
     return _number(value) + above
