@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 import jaxopt_search as js
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import MAX_STEPS, check_count
 from jaxopt_search.command import starts
 from jaxopt_search.command.main import INTERRUPTED, SUCCESS, say, tell
 from jaxopt_search.datasets.readers import label_line, label_of, load_labels
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
       ValueError, OSError: for bad input, before the search.
     """
     points_of, cities, number = _instances(args)
-    seed, steps, path = args.key, args.max_steps, args.out
+    path = args.out
     if path is None:
         raise ValueError("--out is missing, expected the path of a file")
     if is_archive := path.suffix == ".npz":
@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         at_once = check_count("--at-once", args.at_once)
     num_searches = 1 if args.num_searches is None else check_count("--searches", args.num_searches)
     options = {"num_searches": num_searches, "devices": args.devices, "start": 0}
-    options["max_steps"] = _STEPS * cities if steps is None else steps
+    steps = _STEPS * cities if args.max_steps is None else args.max_steps
+    options["max_steps"] = check_count("--steps", steps, 0, MAX_STEPS)
     is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
 
     with _opened(path, args.resume, points_of) as (file, first):
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             while done < number:
                 # The last ones are as many, some of them again: all share one program.
                 points = points_of(min(done, number - at_once), at_once)
-                key = jax.random.fold_in(jax.random.key(seed), done)
+                key = jax.random.fold_in(jax.random.key(args.key), done)
                 result = js.solve_tsp(points, key, **options)
                 written.result()  # what went wrong in writing
                 if result.status.name == "INTERRUPTED":
