@@ -376,16 +376,16 @@ def exchange_now(
     is_first, keys = index == 0, random.typed_key(words())
     best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
     given = choose(begins & is_first, best, given)
-    starts = restarts & ~is_first
+    others = begins & ~is_first
 
     def draw(given: Any) -> Any:
-        return choose(starts, jax.vmap(problem.init)(keys), given)
+        return choose(others, jax.vmap(problem.init)(keys), given)
 
     given = lax.cond(restarts, draw, lambda given: given, given)
     ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
-    new = choose(begins & ~is_first, started, adopted), jnp.maximum(ancestors, 0)
+    new = choose(others, started, adopted), jnp.maximum(ancestors, 0)
     searches, ancestor = choose(adopts | begins, new, (searches, ancestor))
     return state._replace(searches=searches, ancestor=ancestor)
 
