@@ -80,7 +80,7 @@ class HillClimbing(TableSearch):
         The circle starts at the move found before.
         """
         if self.choose == "best":
-            return _by_delta
+            return lambda entry, delta: (delta,)
         last = jnp.int32(0) if state.found is None else state.found.entry
         rows, columns = self.neighborhood.extent(problem)
 
@@ -90,10 +90,6 @@ class HillClimbing(TableSearch):
             return (delta >= 0).astype(jnp.int32), around
 
         return rank
-
-
-def _by_delta(entry: jax.Array, delta: Cost) -> tuple[Cost]:
-    return (delta,)
 
 
 def hill_climbing(neighborhood: Any, *, choose: Improvement = "best") -> HillClimbing:
