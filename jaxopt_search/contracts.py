@@ -23,6 +23,7 @@ _PARTS = {
     "Search": "js.Search, one such as simulated_annealing returns",
     "Exchange": "js.Exchange, None or one such as ring returns",
     "Neighborhood": "js.Neighborhood, such as Relocate(), or js.Moves",
+    "ByElement": "js.ByElement, such as two_opt",
     "Acceptance": "js.acceptance.Acceptance, one such as threshold returns",
     "Crossover": "js.Crossover, one such as edge_assembly returns",
     "LocalHeuristic": "js.successors.LocalHeuristic",

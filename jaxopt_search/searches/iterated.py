@@ -121,10 +121,9 @@ class IteratedLocalSearch(TrajectorySearch):
     num_kicks: int = static()
 
     def init(self, problem: Problem, solution: Solution) -> IteratedState:
-        representation, cost, best, best_cost = self.start(problem, solution)
-        home, queue = (representation, cost), self._everywhere(problem)
-        spans, history = (NOWHERE, NOWHERE), self.acceptance.start(cost)
-        return IteratedState(representation, cost, best, best_cost, *home, queue, *spans, history)
+        start = representation, cost, *_ = self.start(problem, solution)
+        queue, history = self._everywhere(problem), self.acceptance.start(cost)
+        return IteratedState(*start, representation, cost, queue, NOWHERE, NOWHERE, history)
 
     def look(self, problem: Problem, state: IteratedState) -> IteratedState:
         """Returns the state that begins a descent from its current solution."""
@@ -155,7 +154,11 @@ class IteratedLocalSearch(TrajectorySearch):
         def turn(state: IteratedState, where: jax.Array) -> IteratedState:
             state = self._end_descent(stream, control, state, where)
             for number in range(self.num_kicks):
-                state = self._kick(stream, problem, state, number, where)
+                words = stream.words(jnp.uint32(number + 1), self.kick.num_words)
+                move = self.kick.propose(problem, state.representation, words)
+                delta = self.kick.delta(problem, state.representation, move)
+                is_made = where & (delta < null_delta(delta.dtype))
+                state = self._make(self.kick, problem, state, move, delta, is_made)
             return state
 
         state = memory.when(state.queue.number == 0, turn, state, in_place=True)
@@ -197,15 +200,6 @@ class IteratedLocalSearch(TrajectorySearch):
             after = rule.after(state.history, state.cost)
             state = state._replace(history=memory.copy(state.history, after, where))
         return state
-
-    def _kick(
-        self, stream: Stream, problem: Problem, state: IteratedState, number: int, where: jax.Array
-    ) -> IteratedState:
-        words = stream.words(jnp.uint32(number + 1), self.kick.num_words)
-        move = self.kick.propose(problem, state.representation, words)
-        delta = self.kick.delta(problem, state.representation, move)
-        is_made = where & (delta < null_delta(delta.dtype))
-        return self._make(self.kick, problem, state, move, delta, is_made)
 
     def _make(
         self,
@@ -290,9 +284,7 @@ def iterated_local_search(
     kick = neighborhood if kick is None else kick
     acceptance = rules.greedy() if acceptance is None else acceptance
     check_part(acceptance, Acceptance)
-    if not isinstance(neighborhood, ByElement):
-        kind = type(neighborhood).__name__
-        raise TypeError(f"neighborhood is a {kind}, expected a js.ByElement, such as two_opt")
+    check_part(neighborhood, ByElement, "neighborhood")
     if not isinstance(kick, Neighborhood) or not hasattr(kick, "touched"):
         kind = type(kick).__name__
         raise TypeError(f"kick is a {kind}, expected a neighborhood with touched")
