@@ -131,22 +131,15 @@ class Guided(Assignments):
         def fold(value: jax.Array, folded: tuple[Any, ...]) -> tuple[Any, ...]:
             value = jnp.broadcast_to(value, variable.shape)
             rating = self.heuristic.rate(problem, state, variable, value)
-            counts: Any = heuristics.only_rated(rating, value < number)
+            where = heuristics.only_rated(rating, value < number)
+            pairs = zip(aggregates, folded, strict=True)
             return tuple(
-                one.combine(
-                    old,
-                    jax.tree.map(
-                        lambda new, neutral: jnp.where(counts, new, neutral),
-                        rating if one.of is None else one.of(rating),
-                        one.neutral,
-                    ),
-                )
-                for one, old in zip(aggregates, folded, strict=True)
+                one.combine(old, heuristics.values(one, rating, where)) for one, old in pairs
             )
 
-        start = tuple(
-            jax.tree.map(lambda neutral: jnp.full(variable.shape, neutral), one.neutral)
-            for one in aggregates
+        start = jax.tree.map(
+            lambda neutral: jnp.full(variable.shape, neutral),
+            tuple(one.neutral for one in aggregates),
         )
         return number, memory.fori_loop(jnp.int32(problem.max_domain), fold, start)
 

@@ -309,16 +309,11 @@ def _rated(of: Variables, state: Any, variable: jax.Array, is_stored: bool) -> _
 
 def _aggregate(aggregate: Aggregate, rated: _Rated) -> Any:
     """Returns the value of an aggregate over all ratings: scalars."""
-    neutral = jax.tree.map(jnp.asarray, aggregate.neutral)
 
     def value(rating: Rating, where: jax.Array | None) -> Any:
-        own = rating if aggregate.of is None else aggregate.of(rating)
-        where = heuristics.only_rated(rating, where)
-        if where is None:
-            return own
-        return jax.tree.map(lambda own, none: jnp.where(where, own, none), own, neutral)
+        return heuristics.values(aggregate, rating, heuristics.only_rated(rating, where))
 
-    start = jax.tree.map(lambda leaf: jnp.full(rated.num_lanes, leaf), neutral)
+    start = jax.tree.map(lambda leaf: jnp.full(rated.num_lanes, leaf), aggregate.neutral)
     reduce = REDUCTIONS.get(aggregate.combine)  # None if the order of values may matter
     values = rated.fold(value, aggregate.combine, start, reduce)
     if reduce is not None:

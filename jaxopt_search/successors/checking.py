@@ -135,7 +135,7 @@ def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
     folded: list[Any] = []
     for place, aggregate in enumerate(heuristic.aggregates):
         name = f"{kind}.aggregates[{place}]"
-        value = rating if aggregate.of is None else aggregate.of(rating)
+        value = heuristics.values(aggregate, rating, None)
         _check_lanes(f"{name}.of", value, possibility.shape)
         folded.append(jax.tree.map(jnp.asarray, aggregate.neutral))
         scalars = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), leaf.dtype), value)
@@ -333,9 +333,7 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
             _in_fixed_order(heuristic, problem), state, variable
         )
         weights = heuristic.weight(problem, rating, aggregates)
-        rated = heuristics.only_rated(rating, None)
-        if rated is None:
-            rated = jnp.ones_like(possibilities, bool)
+        rated: Any = heuristics.only_rated(rating, jnp.ones_like(possibilities, bool))
 
         def changes(possibility: jax.Array) -> jax.Array:
             after = heuristic.assign(problem, state, variable, possibility, never)
@@ -353,8 +351,5 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
 
 def _differs(tree: Any, other: Any) -> jax.Array:
     """Returns whether pytrees differ, [] bool; NaNs are alike."""
-
-    def is_same(new: jax.Array, old: jax.Array) -> jax.Array:
-        return ((new == old) | ((new != new) & (old != old))).all()
-
+    is_same = functools.partial(jnp.array_equal, equal_nan=True)
     return ~jnp.stack(jax.tree.leaves(jax.tree.map(is_same, tree, other))).all()

@@ -200,6 +200,18 @@ def only_rated(rating: Rating, where: jax.Array | None) -> jax.Array | None:
     return where
 
 
+def values(aggregate: Aggregate, rating: Rating, where: jax.Array | None) -> Any:
+    """Returns what ratings are to an aggregate, neutral where `where` does not hold; None for all.
+
+    Args:
+      where: as `only_rated` returns it.
+    """
+    own = rating if aggregate.of is None else aggregate.of(rating)
+    if where is None:
+        return own
+    return jax.tree.map(lambda own, none: jnp.where(where, own, none), own, aggregate.neutral)
+
+
 def weights(
     heuristic: LocalHeuristic,
     problem: Any,
