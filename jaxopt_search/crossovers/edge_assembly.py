@@ -15,7 +15,7 @@ lanes, and walks are followed one after the other, past what the tours do not sh
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -177,6 +177,10 @@ class _Scratch(NamedTuple):
     own: jax.Array
 
 
+_Counted: TypeAlias = tuple[_Scratch, jax.Array]
+"""What is written, and how many there are."""
+
+
 def _num_warps(problem: TSP) -> int:
     return min(memory.power_of_two(max(1, problem.capacity // _CITIES_PER_WARP)), _MOST_WARPS)
 
@@ -318,9 +322,7 @@ def _differing(pair: _Pair, scratch: _Scratch) -> tuple[_Scratch, jax.Array, Cos
       rounding, 0 of integers.
     """
 
-    def compare(
-        position: jax.Array, where: jax.Array, carry: tuple[_Scratch, jax.Array]
-    ) -> tuple[_Scratch, jax.Array]:
+    def compare(position: jax.Array, where: jax.Array, carry: _Counted) -> _Counted:
         scratch, number = carry
         after, before = pair.wrapped(position + 1), pair.wrapped(position - 1)
         rank = load(scratch.rank, position)
@@ -397,7 +399,7 @@ def _followed(
     write: Callable[[_Scratch, _Walk, Cost, jax.Array], _Scratch],
     walk_of: Callable[[_Scratch, jax.Array], jax.Array],
     where: jax.Array,
-) -> tuple[_Scratch, jax.Array]:
+) -> _Counted:
     """Follows closed walks, and returns what is written and how many they are.
 
     Args:
@@ -440,7 +442,7 @@ def _followed(
     return end.scratch, end.number
 
 
-def _cycles(pair: _Pair, scratch: _Scratch, number: jax.Array) -> tuple[_Scratch, jax.Array]:
+def _cycles(pair: _Pair, scratch: _Scratch, number: jax.Array) -> _Counted:
     """Follows the AB-cycles, and returns what is written and how many they are."""
     given, changes = memory.settled(scratch.given), memory.settled(scratch.change)
     differing = memory.settled(scratch.differing)
@@ -465,16 +467,14 @@ def _cycles(pair: _Pair, scratch: _Scratch, number: jax.Array) -> tuple[_Scratch
     return _followed(scratch, number, place, ahead, write, cycle_of, jnp.bool_(True))
 
 
-def _parts(pair: _Pair, scratch: _Scratch, where: jax.Array) -> tuple[_Scratch, jax.Array]:
+def _parts(pair: _Pair, scratch: _Scratch, where: jax.Array) -> _Counted:
     """Finds the parts into which the child has fallen, and the segments that they are made of.
 
     Returns:
       What is written, and how many parts there are.
     """
 
-    def cut(
-        position: jax.Array, is_one: jax.Array, carry: tuple[_Scratch, jax.Array]
-    ) -> tuple[_Scratch, jax.Array]:
+    def cut(position: jax.Array, is_one: jax.Array, carry: _Counted) -> _Counted:
         scratch, number = carry
         is_one &= where
         is_last = is_one & (load(scratch.mate, 2 * position) != 2 * position + 3)
@@ -578,9 +578,7 @@ def _joined(
     return end.scratch, end.change, end.left == 1
 
 
-def _members(
-    scratch: _Scratch, part: jax.Array, size: jax.Array, where: jax.Array
-) -> tuple[_Scratch, jax.Array]:
+def _members(scratch: _Scratch, part: jax.Array, size: jax.Array, where: jax.Array) -> _Counted:
     """Finds positions of a part, at equal intervals if they are many, and returns how many."""
     number = jnp.where(where, size, 0)
     interval = lax.div(number + (_JOINED_AT - 1), jnp.int32(_JOINED_AT))
@@ -625,9 +623,8 @@ def _best_join(
             won = won - lost[1][other_side]
             sides = jnp.where(won < change, code, sides)
             change = jnp.minimum(won, change)
-        change = jnp.where(
-            is_move, change + pair.distance(position, other), null_delta(change.dtype)
-        )
+        change = change + pair.distance(position, other)
+        change = jnp.where(is_move, change, null_delta(change.dtype))
         least = jnp.min(change)
         code = jnp.min(jnp.where(change == least, 4 * number + sides, 4 * most))
         is_better = least < best[0]
