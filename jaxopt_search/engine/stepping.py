@@ -15,15 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxopt_search import backends, contracts
-from jaxopt_search.backends import (
-    Choice,
-    Implementation,
-    counts,
-    loops,
-    memory,
-    native,
-    random,
-)
+from jaxopt_search.backends import Choice, Implementation, counts, loops, memory, native, random
 from jaxopt_search.backends.costs import meets
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine.compile import noted
@@ -66,13 +58,9 @@ class Fixed(NamedTuple):
 
 def max_steps(implementation: Implementation) -> int:
     """Returns how many steps `run` makes at most."""
-    match implementation:
-        case "xla":
-            return counts.MAX_INT32
-        case "native":
-            return _NATIVE_STEPS
-        case _:
-            return backends.MAX_STEPS
+    if implementation == "native":
+        return _NATIVE_STEPS
+    return counts.MAX_INT32 if implementation == "xla" else backends.MAX_STEPS
 
 
 def run(
