@@ -29,6 +29,7 @@ from jaxopt_search.engine.state import (
     RunState,
     Since,
     best_costs,
+    choose,
     device_target,
     drifts,
     make_rules,
@@ -295,8 +296,7 @@ def _confirm(state: RunState, costs: jax.Array, target: jax.Array) -> RunState:
     if not drifts(costs):
         return state
     never = counts.never(state.index.shape)
-    hit = jax.tree.map(lambda at, none: jnp.where(meets(costs, target), at, none), state.hit, never)
-    return state._replace(hit=hit)
+    return state._replace(hit=choose(meets(costs, target), state.hit, never))
 
 
 def _num_hits(state: RunState, axis_name: str | None) -> jax.Array:
@@ -388,12 +388,3 @@ def exchange_now(
     new = choose(others, started, adopted), jnp.maximum(ancestors, 0)
     searches, ancestor = choose(adopts | begins, new, (searches, ancestor))
     return state._replace(searches=searches, ancestor=ancestor)
-
-
-def choose(where: jax.Array, tree: Any, other: Any) -> Any:
-    """Returns the leaves of `tree` where `where` [S] holds, and the leaves of `other` elsewhere."""
-
-    def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:
-        return jnp.where(where.reshape(where.shape + (1,) * (leaf.ndim - 1)), leaf, instead)
-
-    return jax.tree.map(choose, tree, other)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxopt_search.backends import counts, loops
 from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine.compile import jit
-from jaxopt_search.engine.state import RunState, best_costs, settled
+from jaxopt_search.engine.state import RunState, best_costs, choose, settled
 from jaxopt_search.results import Hit, Status
 from jaxopt_search.types import Cost, Problem, Search, Solution
 
@@ -142,11 +142,7 @@ def first_hit(state: RunState) -> tuple[Steps, jax.Array]:
       (1, 2)
     """
     _check_one_run(state)
-    hit = jax.tree.map(
-        lambda count, never: jnp.where(state.index >= 0, count, never),
-        state.hit,
-        counts.never(state.index.shape),
-    )
+    hit = choose(state.index >= 0, state.hit, counts.never(state.index.shape))
     winner = counts.first(hit)
     count = Steps(hit.high[winner], hit.low[winner])
     return count, jnp.where(counts.is_never(count), -1, state.index[winner])

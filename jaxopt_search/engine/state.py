@@ -137,6 +137,15 @@ def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
     return jnp.where(index >= 0, costs, null_delta(costs.dtype))
 
 
+def choose(where: jax.Array, tree: Any, other: Any) -> Any:
+    """Returns the leaves of `tree` where `where` [S] holds, and the leaves of `other` elsewhere."""
+
+    def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:
+        return jnp.where(where.reshape(where.shape + (1,) * (leaf.ndim - 1)), leaf, instead)
+
+    return jax.tree.map(choose, tree, other)
+
+
 def drifts(costs: Any) -> bool:
     """Returns whether running costs differ from true ones in time: sums of floats do."""
     return jnp.issubdtype(costs.dtype, jnp.floating)

@@ -32,9 +32,8 @@ from jaxopt_search.engine import devices, memory, starting, stepping
 from jaxopt_search.engine.compile import Program, compile_all, jit
 from jaxopt_search.engine.devices import Devices, host_driver
 from jaxopt_search.engine.fingerprints import environment, fingerprint
-from jaxopt_search.engine.loop import choose
 from jaxopt_search.engine.split import AXES, DeviceSplit
-from jaxopt_search.engine.state import RunState, make_rules
+from jaxopt_search.engine.state import RunState, choose, make_rules
 from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods.queen_swap import QueenSwap
 from jaxopt_search.problems import padding
