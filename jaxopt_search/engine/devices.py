@@ -297,10 +297,7 @@ class Team:
     @functools.cached_property
     def own(self) -> tuple[jax.Device, ...]:
         """Those of this process."""
-        if jax.process_count() == 1:
-            return self.devices
-        me = jax.process_index()
-        return tuple(device for device in self.devices if device.process_index == me)
+        return tuple(filter(has, self.devices))
 
     @property
     def is_shared(self) -> bool:
