@@ -309,13 +309,8 @@ def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
 
 def from_candidates(lists: Any) -> TwoOpt:
     """Returns the moves of candidate lists [capacity, K] int32, on the host or on the device."""
-    capacity, num = lists.shape
-    if isinstance(lists, np.ndarray):
-        city = np.repeat(np.arange(capacity, dtype=np.int32), num)
-        return jax.tree.map(jax.device_put, _of_pairs(city, lists.ravel(), capacity))
-    city = jnp.repeat(lax.iota(jnp.int32, capacity), num)
-    return _of_pairs(city, lists.ravel(), capacity)
-
-
-def _of_pairs(city: Any, near: Any, capacity: int) -> TwoOpt:
-    return TwoOpt(pairs=pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near))
+    (capacity, num), near = lists.shape, lists.ravel()
+    numpy: Any = np if isinstance(lists, np.ndarray) else jnp
+    city = numpy.repeat(numpy.arange(capacity, dtype=np.int32), num)
+    pairs = pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near)
+    return TwoOpt(pairs=jax.device_put(pairs))
