@@ -129,9 +129,8 @@ class DeltaSwap(Enumerable):
 
     def delta(self, problem: Any, solution: jax.Array, move: Positions) -> jax.Array:
         change = problem.swap_delta(solution, move.first, move.second)
-        number = problem.num_entries
-        number = solution.shape[0] if number is None else number
-        is_null = jnp.full_like(change, number < 2, bool)
+        n, _ = Swap().extent(problem, solution)
+        is_null = jnp.full_like(change, n < 2, bool)
         return jnp.where(is_null, null_delta(change.dtype), change)
 
     def commit(
@@ -251,8 +250,7 @@ def _moved(solution: jax.Array, move: Segment) -> jax.Array:
     start, length, target = move
     place = lax.iota(jnp.int32, solution.shape[0])
     is_own = (place >= target) & (place < target + length)
-    is_passed = (place >= jnp.minimum(start, target)) & (
-        place < jnp.maximum(start, target) + length
-    )
+    low, high = jnp.minimum(start, target), jnp.maximum(start, target) + length
+    is_passed = (place >= low) & (place < high)
     shift = jnp.where(target > start, length, -length)
     return solution[place + jnp.where(is_own, start - target, jnp.where(is_passed, shift, 0))]
