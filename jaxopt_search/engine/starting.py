@@ -57,9 +57,8 @@ def init(
     refuse_orphans()
     solution, _ = contracts.check_parts(problem, search)
     num_searches = check_count("num_searches", num_searches, 1, None)
-    original, num_given = problem.host, 0
-    if solutions is not None:
-        num_given = len(jax.tree.leaves(solutions)[0])
+    original = problem.host
+    num_given = 0 if solutions is None else len(jax.tree.leaves(solutions)[0])
     if original is not None and original.starts is not None and num_given < num_searches:
         raise ValueError(
             f"solutions holds {num_given}, expected {num_searches} good ones, because random ones"
