@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxopt_search.backends import tables
 from jaxopt_search.backends.memory import load
-from jaxopt_search.backends.random import below
+from jaxopt_search.backends.random import another, below
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated, FullEvaluation
 from jaxopt_search.neighborhoods.swap import Positions, Swap
 from jaxopt_search.problems.finite import vector
@@ -153,9 +153,7 @@ class Assign(Assignments):
         solution = state.solution
         variable = below(words[0], solution.shape[0])
         size, own = load(problem.domain_sizes, variable), load(solution, variable)
-        value = below(words[1], jnp.maximum(size - 1, 1))
-        value = value + (value >= own).astype(jnp.int32)
-        return Assignment(variable, jnp.minimum(value, size - 1))
+        return Assignment(variable, another(words[1], own, size))
 
     def move_at(
         self, problem: Any, state: Vector, row: jax.Array, column: jax.Array
