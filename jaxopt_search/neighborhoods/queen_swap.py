@@ -92,8 +92,6 @@ class QueenSwap(Neighborhood):
         return is_attacked(problem.capacity, placed, row)
 
     def delta(self, problem: Any, placed: CountedQueens, move: Positions) -> jax.Array:
-        if problem.capacity < 2:
-            return jnp.full_like(move.first, null_delta(jnp.int32))
         i, k = move
         a, b = _load(placed.queens, i), _load(placed.queens, k)
 
@@ -108,9 +106,7 @@ class QueenSwap(Neighborhood):
         # The two attack each other before on one diagonal, and afterwards on one that crosses it.
         are_facing = jnp.abs(i - k) == jnp.abs(a - b)
         change += 2 * are_facing.astype(jnp.int32)
-        if problem.num_entries is None:
-            return change
-        return jnp.where(problem.n < 2, null_delta(jnp.int32), change)
+        return jnp.where(problem.n < 2, null_delta(change.dtype), change)
 
     def commit(
         self, problem: Any, placed: CountedQueens, move: Positions, accept: jax.Array

@@ -67,10 +67,9 @@ class Relocate(Neighborhood):
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
         check_suits("Relocate", "a TSP", problem, callable(getattr(problem, "distance", None)))
         after, before = jnp.roll(solution, -1), jnp.roll(solution, 1)
-        if problem.num_entries is not None:
-            last, position = problem.n - 1, lax.iota(jnp.int32, problem.capacity)
-            after = jnp.where(position == last, solution[0], after)
-            before = jnp.where(position == 0, solution[last], before)
+        last, position = problem.n - 1, lax.iota(jnp.int32, problem.capacity)
+        after = jnp.where(position == last, solution[0], after)
+        before = jnp.where(position == 0, solution[last], before)
         empty = jnp.zeros_like(solution)
         return LinkedTour(empty.at[solution].set(after), empty.at[solution].set(before))
 
@@ -83,9 +82,7 @@ class Relocate(Neighborhood):
         for _ in range((problem.capacity - 1).bit_length()):
             distance_to_last = distance_to_last + distance_to_last[following]
             following = following[following]
-        position = problem.n - 1 - distance_to_last
-        if problem.num_entries is not None:
-            position = jnp.where(cities < problem.n, position, cities)
+        position = jnp.where(cities < problem.n, problem.n - 1 - distance_to_last, cities)
         return jnp.zeros_like(cities).at[position].set(cities)
 
     def snapshot(self, tour: LinkedTour) -> LinkedTour:

@@ -108,8 +108,7 @@ def continued(
 
 def _attacked(problem: NQueens, placed: CountedQueens) -> jax.Array:
     row = lax.iota(jnp.int32, problem.capacity)
-    attacked = is_attacked(problem.capacity, placed, row)
-    return attacked if problem.num_entries is None else attacked & (row < problem.n)
+    return is_attacked(problem.capacity, placed, row) & (row < problem.n)
 
 
 def _round(
