@@ -162,9 +162,8 @@ def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:
     num_candidates = check_count("num_candidates", num_candidates)
     if problem.matrix is None or traced.is_on_device_only(problem):
         raise ValueError("problem has no matrix on the host, expected one built by tsp")
-    return three_opt_on_lists(
-        problem, assignment.likeliest(problem, num_candidates)[0], num_candidates
-    )
+    lists, *_ = assignment.likeliest(problem, num_candidates)
+    return three_opt_on_lists(problem, lists, num_candidates)
 
 
 def three_opt_on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> ThreeOpt:
