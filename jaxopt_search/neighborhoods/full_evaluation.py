@@ -76,21 +76,18 @@ class FullEvaluation(Enumerable):
     def delta(self, problem: Any, state: Evaluated, move: Move) -> Cost:
         def one(own: Any, move: Move) -> Cost:
             problem, (solution, cost) = own
-            return cost_change(self._cost_after((problem, solution, move)), cost)
+            return cost_change(cost_of(problem, self.moves.apply(problem, solution, move)), cost)
 
         return memory.each(one, (problem, state), move)
 
-    def _after(self, own: tuple[Any, Solution, Move]) -> Solution:
-        return self.moves.apply(*own)
-
-    def _cost_after(self, own: tuple[Any, Solution, Move], lane: Any = ()) -> Cost:
-        return cost_of(own[0], self._after(own))
-
     def commit(self, problem: Any, state: Evaluated, move: Move, accept: jax.Array) -> Evaluated:
+        def after(own: tuple[Any, Solution, Move]) -> Solution:
+            return self.moves.apply(*own)
+
         (solution, cost), own = state, (problem, state.solution, move)
-        after = memory.each(self._cost_after, own, ())
-        solution = memory.overwrite(solution, self._after, own, accept)
-        return Evaluated(solution, jnp.where(accept, after, cost))
+        cost_after = memory.each(lambda own, lane: cost_of(own[0], after(own)), own, ())
+        solution = memory.overwrite(solution, after, own, accept)
+        return Evaluated(solution, jnp.where(accept, cost_after, cost))
 
     def num_moves(self, problem: Any) -> int:
         return self.moves.num_moves(problem, solution_shape(problem))
@@ -146,10 +143,9 @@ def as_enumerable(neighborhood: Any) -> Enumerable:
     """
     neighborhood = as_neighborhood(neighborhood)
     if not is_enumerable(neighborhood):
-        is_in_full = isinstance(neighborhood, FullEvaluation)
-        kind = type(neighborhood.moves if is_in_full else neighborhood).__name__
+        found = neighborhood.moves if isinstance(neighborhood, FullEvaluation) else neighborhood
         raise TypeError(
-            f"neighborhood is a {kind}, expected a js.Enumerable, whose moves stand"
+            f"neighborhood is a {type(found).__name__}, expected a js.Enumerable, whose moves stand"
             " in a table, such as SwapTable()"
         )
     return neighborhood
