@@ -116,8 +116,7 @@ class TabuSearch(TableSearch):
         age = self.aspiration_age
         if age is None:
             rows, columns = self.neighborhood.extent(problem)
-            entries, most = rows * columns, _MAX_STEPS // 5
-            age = 5 * (min if isinstance(entries, int) else jnp.minimum)(entries, most)
+            age = 5 * jnp.minimum(rows * columns, _MAX_STEPS // 5)
         best = self.best_cost(state)
 
         def rank(entry: jax.Array, delta: Cost, until: jax.Array) -> tuple[jax.Array, ...]:
