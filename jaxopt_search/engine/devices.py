@@ -23,8 +23,7 @@ from jax import lax
 from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
-from jax.sharding import Mesh, NamedSharding, Sharding, SingleDeviceSharding
-from jax.sharding import PartitionSpec as P
+from jax.sharding import Mesh, Sharding, SingleDeviceSharding
 
 from jaxopt_search.backends.choice import platform_of
 from jaxopt_search.errors import is_about_memory
@@ -199,16 +198,6 @@ def settings_left() -> Generator[None]:
 
 # Where arrays lie. It tells programs apart: one that is compiled ahead serves a call only if the
 # arrays of the call lie where the shapes said that they would.
-
-
-def in_parts(devices: Sequence[jax.Device]) -> Sharding:
-    """Returns where arrays [D, ...] lie of which each device has a part."""
-    return NamedSharding(Mesh(np.array(devices), (AXIS,)), P(AXIS))
-
-
-def everywhere(devices: Sequence[jax.Device]) -> Sharding:
-    """Returns where arrays lie that each of several devices has as a whole."""
-    return NamedSharding(Mesh(np.array(devices), (AXIS,)), P())
 
 
 def only_on(device: jax.Device) -> Sharding:

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from jax.sharding import Sharding
+from jax.sharding import Mesh, NamedSharding, Sharding
+from jax.sharding import PartitionSpec as P
 
 from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import devices as on
@@ -75,7 +76,8 @@ class DeviceSplit:
     @property
     def _shardings(self) -> list[Sharding]:
         """Where the parts of a state lie on several devices."""
-        each, whole = on.in_parts(self.team.own), on.everywhere(self.team.own)
+        mesh = Mesh(np.array(self.team.own), (AXIS,))
+        each, whole = NamedSharding(mesh, P(AXIS)), NamedSharding(mesh, P())
         return [each if name in _PER_SEARCH else whole for name in RunState._fields]
 
     def shapes(self, state: RunState, *parts: Any) -> RunState:
@@ -159,9 +161,9 @@ class DeviceSplit:
     def look(self, problem: Any, search: Any, state: RunState) -> Outcome:
         """Returns the outcome of a state from `split` or `steps`, on the host."""
         seen = self._look(problem, search, state)()
-        if len(self.devices) == 1:
-            return outcome.read(jax.device_get(seen._replace(all_best=None)), seen.all_best)
         fetched = self.team.gathered(seen._replace(all_best=None))
+        if len(self.devices) == 1:
+            return outcome.read(fetched, seen.all_best)
         numbers = range(len(fetched.cost))
         parts = [jax.tree.map(operator.itemgetter(number), fetched) for number in numbers]
         return outcome.merged([outcome.read(part, seen.all_best) for part in parts])
