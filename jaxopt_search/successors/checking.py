@@ -177,9 +177,8 @@ def _check_lanes(name: str, tree: Any, shape: tuple[int, ...]) -> None:
 def _check_alike(name: str, tree: Any, like: Any) -> None:
     if jax.tree.structure(tree) != jax.tree.structure(like):
         raise TypeError(f"{name} returns another pytree than it was given")
-    for (path, new), old in zip(
-        jax.tree.leaves_with_path(tree), jax.tree.leaves(like), strict=True
-    ):
+    pairs = zip(jax.tree.leaves_with_path(tree), jax.tree.leaves(like), strict=True)
+    for (path, new), old in pairs:
         if _kind(new) != _kind(old):
             at = f" at state{jax.tree_util.keystr(path)}" if path else ""
             raise TypeError(f"{name} returns {_kind(new)}{at}, expected {_kind(old)}")
@@ -329,9 +328,8 @@ def _look(heuristic: Any, problem: Any, given: Any) -> _Seen:
         number = jnp.int32(heuristic.max_possibilities)
         if (count := heuristic.num_possibilities) is not None:
             number = count(problem, state, variable)
-        rating, aggregates = algorithm.rate_all(
-            _in_fixed_order(heuristic, problem), state, variable
-        )
+        of = _in_fixed_order(heuristic, problem)
+        rating, aggregates = algorithm.rate_all(of, state, variable)
         weights = heuristic.weight(problem, rating, aggregates)
         rated: Any = heuristics.only_rated(rating, jnp.ones_like(possibilities, bool))
 

@@ -188,9 +188,8 @@ def run(
     if active is None:
         active = tuple(jnp.asarray(bit_sets.full(one.num_variables)) for one in types)
     sets = tuple(jnp.broadcast_to(own, (num_states, own.shape[-1])) for own in active)
-    states, sets, index = jax.tree.map(
-        lambda leaf: jnp.repeat(leaf, times, axis=0), (states, sets, index)
-    )
+    repeat = functools.partial(jnp.repeat, repeats=times, axis=0)
+    states, sets, index = jax.tree.map(repeat, (states, sets, index))
     number = lax.iota(jnp.uint32, num_states * times) % jnp.uint32(times)
     keys = random.successor_key(random.as_key(key), index, number)
     assign = {
