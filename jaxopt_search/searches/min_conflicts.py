@@ -130,8 +130,7 @@ def min_conflicts(
       >>> js.solve(problem, min_conflicts(js.QueenSwap()), key=0, target=0, max_steps=2000).fun
       0
     """
-    most = annealing.MAX_MOVES
-    moves_per_search = check_count("moves_per_search", moves_per_search, 1, most)
+    moves_per_search = check_count("moves_per_search", moves_per_search, 1, annealing.MAX_MOVES)
     if lacks := [name for name in _NEEDED if not hasattr(neighborhood, name)]:
         kind = type(neighborhood).__name__
         raise TypeError(f"neighborhood is a {kind} without {lacks[0]}, expected one like QueenSwap")
