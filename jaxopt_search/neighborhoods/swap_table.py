@@ -120,10 +120,63 @@ class SwapTable(Enumerable):
     def commit(
         self, problem: QAP, table: SwapDeltas, move: Positions, accept: jax.Array
     ) -> SwapDeltas:
-        partly, update, prepare = _start_swap(problem, table, move, accept)
-        both, within = (partly.deltas, partly.costs), _within(problem)
-        deltas, costs = tables.update(self.shape(problem), update, both, accept, prepare, within)
-        return partly._replace(deltas=deltas, costs=costs)
+        """Returns the tables after a swap of facilities r and s, whose rows change first.
+
+        Taillard's update of the deltas of all pairs of other facilities: let F(u) be the flow
+        between u and r less the flow between u and s, and D(x) how much farther from location x
+        facility r is than before. If v is the facility at x, and u is at y,
+
+            delta[u, x] += (F(u) - F(v)) * (D(x) - D(y))
+            cost[u, x] += F(u) * D(x)
+
+        each for the flows and distances of both directions. Rows r and s are new already then, and
+        what the columns of r and s have stands there, too: a swap has two entries.
+        """
+        (location, facility, deltas, costs), (r, s) = table, move
+        shape, within = self.shape(problem), _within(problem)
+        swap = _Swap(r, s, load(location, r), load(location, s), accept)
+        location = store(store(location, r, swap.b, accept), s, swap.a, accept)
+        facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
+        # XLA copies a table if it changes it in a pass and reads it before, at other entries.
+        changes_costs = memory.is_in_kernel()
+        if not changes_costs:
+
+            def change(place: tables.Place, old: tables.Values) -> tables.Values:
+                return (old[0] + product(place.here, place.there),)
+
+            prepare = tables.Prepare(
+                lambda u: swap.flows(problem, u), lambda place: swap.distances(problem, place)
+            )
+            (costs,) = tables.update(shape, change, (costs,), accept, prepare, within)
+        moved = SwapDeltas(location, facility, deltas, costs)
+        fresh = _from_costs(problem, moved, swap if changes_costs else None)
+        (deltas,) = tables.update_rows((r, s), problem.capacity, fresh, (deltas,), accept, within)
+        at_r, at_s, known = load(location, r), load(location, s), memory.settled(deltas)
+
+        def of_facility(u: jax.Array) -> Any:
+            here = load(location, u)
+            with_r, with_s = (load(known, (each, here)) for each in (r, s))
+            return swap.flows(problem, u), swap.distances(problem, here), with_r, with_s
+
+        def of_location(place: jax.Array) -> Any:
+            v = load(facility, place)
+            return v, swap.flows(problem, v), swap.distances(problem, place)
+
+        def update(place: tables.Place, old: tables.Values) -> tables.Values:
+            (u, x, here, there), (delta, cost) = place, old
+            (flow_u, distance_y, with_r, with_s), (v, flow_v, distance_x) = here, there
+            if changes_costs:
+                cost = cost + product(flow_u, distance_x)
+            flow = tuple(map(jnp.subtract, flow_u, flow_v))
+            new = delta + product(flow, tuple(map(jnp.subtract, distance_x, distance_y)))
+            new = jnp.where(x == at_r, with_r, new)
+            new = jnp.where(x == at_s, with_s, new)
+            stays = (u == r) | (u == s) | _is_fixed(problem, u, v)
+            return jnp.where(stays, delta, new), cost
+
+        prepare = tables.Prepare(of_facility, of_location)
+        deltas, costs = tables.update(shape, update, (deltas, costs), accept, prepare, within)
+        return SwapDeltas(location, facility, deltas, costs)
 
     def num_warps(self, problem: QAP) -> int:
         return tables.num_warps(self.shape(problem))
@@ -160,72 +213,6 @@ class SwapTable(Enumerable):
 
 def _within(problem: QAP) -> tables.Within | None:
     return tables.within(problem.n, problem.n)
-
-
-def _start_swap(
-    problem: QAP, table: SwapDeltas, move: Positions, accept: jax.Array
-) -> tuple[SwapDeltas, tables.Body, tables.Prepare]:
-    """Makes all of a swap of r and s but a pass over the tables of deltas and costs.
-
-    Taillard's update of the deltas of all pairs of other facilities: let F(u) be the flow between u
-    and r less the flow between u and s, and D(x) how much farther from location x facility r is
-    than before. If v is the facility at x, and u is at y,
-
-        delta[u, x] += (F(u) - F(v)) * (D(x) - D(y))
-        cost[u, x] += F(u) * D(x)
-
-    each for the flows and distances of both directions. Rows r and s are new already, and what the
-    columns of r and s have stands there, too: a swap has two entries.
-
-    Returns:
-      The representation so far, what the pass does, and what it prepares. Both permutations and
-      the deltas of r and s are new. So are the costs, except in a kernel, where the pass changes
-      them.
-    """
-    location, facility, deltas, costs = table
-    r, s = move
-    swap, within = _Swap(r, s, load(location, r), load(location, s), accept), _within(problem)
-    location = store(store(location, r, swap.b, accept), s, swap.a, accept)
-    facility = store(store(facility, swap.b, r, accept), swap.a, s, accept)
-    # XLA copies a table if it changes it in a pass and reads it before, at other entries.
-    changes_costs = memory.is_in_kernel()
-    if not changes_costs:
-
-        def change(place: tables.Place, old: tables.Values) -> tables.Values:
-            return (old[0] + product(place.here, place.there),)
-
-        shape = problem.capacity, problem.capacity
-        prepare = tables.Prepare(
-            lambda u: swap.flows(problem, u), lambda place: swap.distances(problem, place)
-        )
-        (costs,) = tables.update(shape, change, (costs,), accept, prepare, within)
-    partly = SwapDeltas(location, facility, deltas, costs)
-    fresh = _from_costs(problem, partly, swap if changes_costs else None)
-    (deltas,) = tables.update_rows((r, s), problem.capacity, fresh, (deltas,), accept, within)
-    at_r, at_s, known = load(location, r), load(location, s), memory.settled(deltas)
-
-    def of_facility(u: jax.Array) -> Any:
-        here = load(location, u)
-        with_r, with_s = (load(known, (each, here)) for each in (r, s))
-        return swap.flows(problem, u), swap.distances(problem, here), with_r, with_s
-
-    def of_location(place: jax.Array) -> Any:
-        v = load(facility, place)
-        return v, swap.flows(problem, v), swap.distances(problem, place)
-
-    def update(place: tables.Place, old: tables.Values) -> tables.Values:
-        (u, x, here, there), (delta, cost) = place, old
-        (flow_u, distance_y, with_r, with_s), (v, flow_v, distance_x) = here, there
-        if changes_costs:
-            cost = cost + product(flow_u, distance_x)
-        flow = tuple(map(jnp.subtract, flow_u, flow_v))
-        new = delta + product(flow, tuple(map(jnp.subtract, distance_x, distance_y)))
-        new = jnp.where(x == at_r, with_r, new)
-        new = jnp.where(x == at_s, with_s, new)
-        stays = (u == r) | (u == s) | _is_fixed(problem, u, v)
-        return jnp.where(stays, delta, new), cost
-
-    return partly._replace(deltas=deltas), update, tables.Prepare(of_facility, of_location)
 
 
 def _from_costs(problem: QAP, moved: SwapDeltas, swap: _Swap | None = None) -> tables.Body:
