@@ -264,9 +264,7 @@ def _test_at_the_start(
     is_met = (num_new > 0) & meets(state.device_best, target)
     status = jnp.where(is_met, jnp.int32(Status.TARGET), state.status)
     has_exchanged = (state.since.exchange == 0) & ~counts.is_zero(state.step)
-    hit, status = jax.tree.map(
-        functools.partial(jnp.where, has_exchanged), (state.hit, state.status), (hit, status)
-    )
+    hit, status = choose(has_exchanged, (state.hit, state.status), (hit, status))
     return state._replace(hit=hit, status=status)
 
 

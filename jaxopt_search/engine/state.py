@@ -138,7 +138,11 @@ def best_costs(search: Search, searches: Any, index: jax.Array) -> jax.Array:
 
 
 def choose(where: jax.Array, tree: Any, other: Any) -> Any:
-    """Returns the leaves of `tree` where `where` [S] holds, and the leaves of `other` elsewhere."""
+    """Returns the leaves of `tree` where `where` holds, and the leaves of `other` elsewhere.
+
+    Args:
+      where: [S] bool, for leaves [S, ...]; or [].
+    """
 
     def choose(leaf: jax.Array, instead: jax.Array) -> jax.Array:
         return jnp.where(where.reshape(where.shape + (1,) * (leaf.ndim - 1)), leaf, instead)
