@@ -18,7 +18,7 @@ from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.rows import Block
 from jaxopt_search.checks import check_count, check_option, check_share, float32, int32
-from jaxopt_search.contracts import check_part
+from jaxopt_search.contracts import check_part, solution_shape
 from jaxopt_search.crossovers.operators import OPERATORS, Draws, Island, Operators
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Cost, Info, Problem, Search, Solution, Stream, null_delta
@@ -56,8 +56,7 @@ class Genetic(Search):
             )
         # Keys of the others, which `jax.random` does not derive from `key`.
         counter = lax.iota(jnp.uint32, self.population_size - 1) + jnp.uint32(1)
-        first, second = jax.random.key_data(key)
-        words = random.threefry2x32((first, second), (counter, jnp.ones_like(counter)))
+        words = random.threefry2x32(random.as_key(key), (counter, jnp.ones_like(counter)))
         others = jax.vmap(problem.init)(random.typed_key(words))
         population = jnp.concatenate([solution[None], others])
         return self._with_all(problem, population, solution, cost_of(problem, solution))
@@ -73,8 +72,7 @@ class Genetic(Search):
         self, stream: Stream, control: None, problem: Problem, state: Island
     ) -> tuple[Island, Info]:
         """Restarts the island if it has stagnated, and makes a generation."""
-        if self.alike is not None:
-            state = self._restart_if_alike(self.alike, stream, problem, state)
+        state = self._restart_if_alike(stream, problem, state)
         state = self._breed(stream, problem, state)
         return _replace(self.operators, state, jnp.bool_(False))
 
@@ -117,14 +115,15 @@ class Genetic(Search):
         children, costs = jax.vmap(improve, in_axes=(None, 0, 0))(problem, state.children, keys)
         return state._replace(children=children, child_costs=costs)
 
-    def _restart_if_alike(
-        self, alike: jax.Array, stream: Stream, problem: Problem, state: Island
-    ) -> Island:
+    def _restart_if_alike(self, stream: Stream, problem: Problem, state: Island) -> Island:
         """Returns an island of random individuals if it has stagnated, else the island itself.
 
         Now and then it counts the individuals that have its lowest cost; once they are a large
         share, all are replaced. The best solution of all is remembered apart.
         """
+        alike = self.alike
+        if alike is None:
+            return state
 
         def with_new_ones(state: Island, where: jax.Array) -> Island:
             new = self._with_random_children(stream, problem, state)
@@ -211,8 +210,7 @@ class Genetic(Search):
         return self.population_size * (1 + self.local_steps * each)
 
     def num_warps(self, problem: Problem, num_searches: int) -> int:
-        (n,) = jax.eval_shape(problem.init, random.typed_key(random.as_key(0))).shape
-        return rows.num_warps((self.population_size, n))
+        return rows.num_warps((self.population_size, *solution_shape(problem).shape))
 
 
 def _price(problem: Problem, state: Island, block: Block) -> Island:
