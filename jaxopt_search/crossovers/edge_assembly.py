@@ -24,6 +24,7 @@ from jax import lax
 from jaxopt_search.backends import Implementation, for_each, memory, random
 from jaxopt_search.backends.memory import each_index, load, store
 from jaxopt_search.checks import check_count, check_suits
+from jaxopt_search.neighborhoods.array_tour import wrap
 from jaxopt_search.problems.tsp import traced
 from jaxopt_search.problems.tsp.problem import TSP
 from jaxopt_search.pytrees import pytree
@@ -213,15 +214,10 @@ class _Pair(NamedTuple):
     given: jax.Array
     words: tuple[jax.Array, jax.Array]
 
-    def wrapped(self, position: jax.Array) -> jax.Array:
-        """Returns positions from -1 to n within the tour."""
-        inside = jnp.where(position < self.n, position, position - self.n)
-        return jnp.where(inside < 0, inside + self.n, inside)
-
     def beside(self, end: jax.Array) -> jax.Array:
         """Returns the mates of ends in the own tour."""
         side = end & 1
-        return 2 * self.wrapped((end >> 1) + 1 - 2 * side) + 1 - side
+        return 2 * wrap((end >> 1) + 1 - 2 * side, self.n) + 1 - side
 
     def distance(self, position: jax.Array, other: jax.Array) -> jax.Array:
         return self.problem.distance(load(self.own, position), load(self.own, other))
@@ -244,13 +240,8 @@ def _assemble(shared: Any, own: Any, scratch: _Scratch) -> _Scratch:
     """Writes the child of a pair of tours; portable."""
     (problem, candidates, share), (words, tour, given) = shared, own
     pair = _Pair(problem, candidates, jnp.int32(problem.n), tour, given, words)
-
-    def keep(index: jax.Array, where: jax.Array, child: jax.Array) -> jax.Array:
-        return store(child, index, load(tour, index, where), where)
-
-    capacity = problem.capacity
-    kept = each_index(jnp.int32(capacity), capacity, keep, scratch.child, pair.tile)
-    scratch = _located(pair, scratch._replace(child=kept))
+    child = memory.copy(scratch.child, tour, jnp.bool_(True))
+    scratch = _located(pair, scratch._replace(child=child))
     scratch, number, unit = _differing(pair, scratch)
     scratch, num_cycles = _cycles(pair, scratch, number)
 
@@ -324,10 +315,10 @@ def _differing(pair: _Pair, scratch: _Scratch) -> tuple[_Scratch, jax.Array, Cos
 
     def compare(position: jax.Array, where: jax.Array, carry: _Counted) -> _Counted:
         scratch, number = carry
-        after, before = pair.wrapped(position + 1), pair.wrapped(position - 1)
+        after, before = wrap(position + 1, pair.n), wrap(position - 1, pair.n)
         rank = load(scratch.rank, position)
-        other_after = load(scratch.order, pair.wrapped(rank + 1))
-        other_before = load(scratch.order, pair.wrapped(rank - 1))
+        other_after = load(scratch.order, wrap(rank + 1, pair.n))
+        other_before = load(scratch.order, wrap(rank - 1, pair.n))
         is_along = (after == other_after) | (before == other_before)
         is_against = (after == other_before) | (before == other_after)
         coin = random.mixed(pair.words[0] ^ position.astype(jnp.uint32)) & 1 != 0
@@ -353,7 +344,7 @@ def _differing(pair: _Pair, scratch: _Scratch) -> tuple[_Scratch, jax.Array, Cos
         for own in (end, pair.beside(end)):
             position, side = own >> 1, own & 1
             side ^= load(scratch.is_crossed, position)
-            rank = pair.wrapped(load(scratch.rank, position) + 1 - 2 * side)
+            rank = wrap(load(scratch.rank, position) + 1 - 2 * side, pair.n)
             other = load(scratch.order, rank)
             mate = 2 * other + ((1 - side) ^ load(scratch.is_crossed, other))
             lost = pair.distance(position, pair.beside(own) >> 1)
