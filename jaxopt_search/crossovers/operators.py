@@ -381,10 +381,8 @@ class PermutationOperators(Operators):
         (size, n), number = island.population.shape, problem.num_entries
         n = n if number is None else number
         free, num_free = positions(problem, island.best)
-        words = []
-        for tile in block.tiles:
-            words += entry_words(stream, tile, (size, n), 1)
-        words = [lax.bitcast_convert_type(word, jnp.int32) for word in words]
+        drawn = (entry_words(stream, tile, (size, n), 1) for tile in block.tiles)
+        words = [lax.bitcast_convert_type(word, jnp.int32) for (word,) in drawn]
         children = block.put(island.children, words)
 
         def values(tile: Tile, word: jax.Array) -> jax.Array:
