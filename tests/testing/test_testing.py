@@ -168,6 +168,10 @@ def test_children_of_all_at_once_are_those_of_each():
 def test_our_crossovers_keep_the_laws():
     js.testing.check_crossover(EXCHANGES["recombine"].crossover, matrix_tsp(6))
     js.testing.check_crossover(js.edge_assembly(matrix_tsp(6)), matrix_tsp(6))
+    coloring = js.graph_coloring([[0, 1], [1, 2], [2, 3]], 3)
+    js.testing.check_crossover(js.greedy_partition(), coloring)
+    generations = js.recombine(every=5, crossover=js.greedy_partition(), generational=True, reach=2)
+    js.testing.check_exchange(generations, coloring)
 
 
 SEARCHES = {
