@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxopt_search.backends import Implementation
 from jaxopt_search.engine import devices as on
-from jaxopt_search.engine import loop, outcome, starting
+from jaxopt_search.engine import loop, outcome, starting, stepping
 from jaxopt_search.engine.compile import Jitted, Program
 from jaxopt_search.engine.devices import AXIS, Team, split_leaf
 from jaxopt_search.engine.outcome import Outcome
@@ -64,9 +64,12 @@ class DeviceSplit:
         """
         if len(self.devices) == 1:
             return self.bring(state)
+        num_searches = state.index.shape[0]
+        padding = -num_searches % len(self.devices)
+
         split_each = functools.partial(split_leaf, len(self.devices))
         split = _map_searches(split_each, jax.device_get(state))
-        is_padding = np.arange(split.index.size) >= state.index.size
+        is_padding = np.arange(num_searches + padding) >= num_searches
         index = np.where(is_padding.reshape(split.index.shape), np.int32(-1), split.index)
         own = operator.itemgetter(self.team.rows)
         split = _map_searches(own, split._replace(index=index))
@@ -115,15 +118,16 @@ class DeviceSplit:
         state: RunState,
         num_steps: int,
         rules: Rules,
-        implementation: Implementation,
+        implementation: Implementation = "auto",
     ) -> Program:
         """Returns the program that makes steps: `loop.advance` of a state from `split`.
 
         Args:
           state: or its shapes.
           rules: from `make_rules`.
-          implementation: one of `backends.Implementation`, not `"auto"`.
         """
+        if implementation == "auto":
+            implementation = stepping.choose("auto", self.first, problem, search).implementation
         axes = None, None, AXES, None, None
         own = problem, search, state, np.int32(num_steps), rules
         static = {"implementation": implementation, "axis_name": self._axis_name}

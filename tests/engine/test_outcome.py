@@ -21,7 +21,7 @@ def test_it_is_what_there_is_to_see():
     placement = DeviceSplit(tuple(jax.devices()[:3]))
     target = float(js.best(problem, SEARCH, js.advance(problem, SEARCH, state, 60))[1]) + 2
     rules = make_rules(SEARCH, state.best_cost.dtype, target=target, check_every=20)
-    placed = placement.steps(problem, SEARCH, placement.split(state), 60, rules, "native")()
+    placed = placement.steps(problem, SEARCH, placement.split(state), 60, rules)()
     seen, joined = placement.look(problem, SEARCH, placed), placement.join(placed, 7)
     solution, cost = js.best(problem, SEARCH, joined)
     count, winner = js.first_hit(joined)
