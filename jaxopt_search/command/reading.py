@@ -110,7 +110,7 @@ def read(file: str, wanted: Wanted = _ANYTHING) -> Instance:
     if kind is not None and is_qap != (kind == "qap"):
         raise ValueError(f"{file}: --kind is {kind}, expected none or another for {suffix}")
     instance = load_qaplib(file) if is_qap else load_tsplib(file)
-    instance = registry.with_record(instance) or instance
+    instance = registry.with_record(instance, instance.name) or instance
     if isinstance(instance, QAPInstance):
         return Instance(f"QAP of {instance.n} facilities", "qap", (instance,))
     rule = f"coordinates ({instance.edge_weight_type})" if instance.matrix is None else "distances"

@@ -162,7 +162,7 @@ def load(
             "or pass download=True"
         )
     instance = load_tsplib(path) if entry.collection == "tsplib" else load_qaplib(path)
-    recorded = with_record(instance)
+    recorded = with_record(instance, entry.name)
     if recorded is None:
         raise InstanceFormatError(
             f"{path}:1: the numbers are not those of {entry.name}, expected the recorded instance;"
@@ -171,12 +171,13 @@ def load(
     return recorded
 
 
-def with_record(instance: TSPInstance | QAPInstance) -> TSPInstance | QAPInstance | None:
-    """Returns an instance with the best known cost of that name; None if its numbers are others."""
-    entry = entries().get(instance.name)
+def with_record(instance: TSPInstance | QAPInstance, name: str) -> TSPInstance | QAPInstance | None:
+    """Returns an instance with the best known cost of this name; None if its numbers are others."""
+    entry = entries().get(name)
     if entry is None or entry.digest != digest(instance):
         return None
-    return dataclasses.replace(instance, best_known=entry.best_known, is_optimal=entry.is_optimal)
+    known = {"best_known": entry.best_known, "is_optimal": entry.is_optimal}
+    return dataclasses.replace(instance, name=name, **known)
 
 
 def _find_file(entry: Entry, data_dir: str | os.PathLike | None) -> pathlib.Path | None:
