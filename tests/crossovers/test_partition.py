@@ -1,5 +1,7 @@
 """Greedy partition crossover equals slow code that reads like its paper."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +26,7 @@ def classes_of(own, given, colors, share):
 def test_a_child_has_the_largest_classes_of_its_parents(n, colors, share):
     """What neither of them gave has any color that there is, also where there is room for more."""
     problem = js.graph_coloring(np.zeros((n, n)), colors + 2)
-    problem = problem.__class__(**vars(problem) | {"domain_sizes": jnp.full(n, colors)})
+    problem = dataclasses.replace(problem, domain_sizes=jnp.full(n, colors))
     generator = np.random.default_rng(n)
     both = generator.integers(0, colors, (2, 100, n)).astype(np.int32)
     keys, shares = jax.random.split(jax.random.key(0), 100), jnp.full(100, share, jnp.float32)

@@ -51,10 +51,12 @@ def test_children_of_colorings_find_what_tabu_search_does_not():
 
 
 def test_as_many_colors_as_are_asked_for():
+    """Where some are fixed, colors are no mere names, and nothing is recombined."""
     graph = js.datasets.queen_graph(6, 6)
     result = js.solve_coloring(graph, 8, fixed=[[0, 5], [35, 2]], max_steps=5000, **QUICK)
     assert result.fun == 0 and result.success and is_proper(graph, result.x)
     assert (result.x[0], result.x[35]) == (5, 2) and result.x.max() < 8
+    assert result.exchange is None
 
 
 def test_what_takes_a_number_of_colors(tmp_path):

@@ -74,7 +74,8 @@ def test_tiny_tours_are_the_shortest(monkeypatch):
     assert {tour.dtype for tour in result.x} == {np.dtype(np.int32)}
     np.testing.assert_allclose(result.fun, list(map(length, points, result.x)), rtol=1e-12)
     np.testing.assert_allclose(result.fun[:2], [shortest(distances_of(one)) for one in points[:2]])
-    assert (result.success, result.nit) == (True, 600) and result.nfev % (600 * 3 * 4) == 0
+    assert (result.success, result.nit) == (True, 600)
+    assert result.nfev / (600 * 3 * 4) in (60, 72)  # 12 moves to each of five candidates, or six
     assert result.costs.shape == (3, 4)
     np.testing.assert_allclose(result.costs.min(axis=1), result.fun, rtol=1e-5)
     assert result.env["implementation"] == implementation
