@@ -314,10 +314,6 @@ class Neighborhood(abc.ABC):
         """Returns the cost if it is at hand, in place of a sum of deltas; else None."""
         return None
 
-    def obstacle(self, problem: Any, /) -> str:
-        """Returns in one line why moves cannot run in kernels; "" if nothing is known."""
-        return ""
-
     def num_warps(self, problem: Any, /) -> int:
         """Returns how many warps of a program in a kernel serve to make a move."""
         return 1

@@ -65,11 +65,6 @@ class VectorNeighborhood(Neighborhood):
             after = after.at[variable].set(value)
         return after
 
-    def obstacle(self, problem: Any) -> str:
-        if problem.has_hooks:
-            return ""
-        return f"{type(problem).__name__} has no assign_delta, so that moves are priced in full"
-
     def init(self, problem: Any, solution: jax.Array) -> Vector:
         if not problem.has_hooks:
             return FullEvaluation(self).init(problem, solution)

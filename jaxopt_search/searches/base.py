@@ -29,6 +29,7 @@ from jaxopt_search.types import (
     Search,
     Snapshot,
     Solution,
+    VectorProblem,
 )
 
 __all__ = ["Found", "SolutionSearch", "TableSearch", "TrajectorySearch"]
@@ -147,10 +148,8 @@ class TrajectorySearch(Search):
         )
 
     def is_portable(self, problem: Problem) -> bool:
-        return self.neighborhood.is_portable and not self.neighborhood.obstacle(problem)
-
-    def obstacle(self, problem: Problem) -> str:
-        return self.neighborhood.obstacle(problem)
+        is_priced_in_full = isinstance(problem, VectorProblem) and not problem.has_hooks
+        return self.neighborhood.is_portable and not is_priced_in_full
 
     def best_cost(self, state: Any) -> Cost:
         # Unlike `minimum`, this takes no NaN for the lowest, which an own delta may bring about.

@@ -19,6 +19,7 @@ from ways import ON_GPU, needs_cpu
 
 import jaxopt_search as js
 from experiments import own
+from experiments.finite.autocorrelation import low_autocorrelation
 from jaxopt_search import backends
 from jaxopt_search.backends import memory
 from jaxopt_search.backends.cuda import compile, emit, launch
@@ -71,6 +72,18 @@ def test_many_moves_take_several_warps(monkeypatch):
     problem = coords_tsp(60)
     search = js.simulated_annealing(js.two_opt(problem), 30.0, moves_per_search=128)
     assert search.num_warps(problem, 2) == 4
+
+    def run(way):
+        return js.run(5, problem, search, num_searches=2, max_steps=40, implementation=way)
+
+    check_played(monkeypatch, run)
+
+
+@needs_compiler
+def test_moves_of_vectors_that_are_priced_in_full(monkeypatch):
+    """The best of 40 flips, by a problem that has a cost and no hooks."""
+    problem, search = low_autocorrelation(40), js.tabu_search(js.Flip(), tenure=(4, 12))
+    assert js.why_not_portable(problem, search) == ""
 
     def run(way):
         return js.run(5, problem, search, num_searches=2, max_steps=40, implementation=way)
