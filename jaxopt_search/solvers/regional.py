@@ -209,6 +209,7 @@ def part_of(problem: TSP, tour: jax.Array, region: regions.Regions) -> Part:
         num_entries=count,
         capacity=number.size,
         metric=problem.metric,
+        scale=problem.scale,
         is_symmetric=True,
         host=ON_DEVICE,
     )

@@ -20,7 +20,7 @@ from jaxopt_search.problems import bounds, matrix_input, permutation
 from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.host import Original, with_host
 from jaxopt_search.problems.tsp import construction, traced
-from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, TSP, Ends
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, SCALES, TSP, Ends
 
 Storage: TypeAlias = Literal["auto", "matrix", "coordinates"]
 METRICS = (None, "MATRIX", "EUCLID", "HAVERSINE", *metrics.EDGE_WEIGHTS)
@@ -314,8 +314,9 @@ def tsp_from_coords(
         is LKH's word for `"EUCLID"`.
       storage: where distances come from on the device, `"matrix"` (n * n * 4 bytes) or
         `"coordinates"`. `"auto"` takes the faster. Integer rules can be computed exactly only
-        from integer coordinates that are not too far apart, and never for GEO, MAN_2D and MAX_2D;
-        otherwise a matrix is used. For integer rules the choice changes no result.
+        from multiples of 1/8, such as integers and halves, that are not too far apart, and never
+        for GEO, MAN_2D and MAX_2D; otherwise a matrix is used. For integer rules the choice changes
+        no distance.
       best_known: the best-known length, for `Result.gap`.
 
     Raises:
@@ -343,7 +344,8 @@ def tsp_from_coords(
         matrix = np.sqrt(sum(part * part for part in apart))
         return tsp(matrix, dtype="float32", is_symmetric=True, best_known=best_known)
     points = checked_coords(coords)
-    storage = _storage(points, metric, storage)
+    scale = scale_of(points, metric)
+    storage = _storage(len(points), metric, scale is not None, storage)
     if metric == "EUCLID":
         bounds.check_tour_floats(diameters(points).item())
     else:
@@ -360,13 +362,15 @@ def tsp_from_coords(
         host = construction.with_good_starts(host)
     dtype, matrix, pairs = jnp.int32 if is_exact else jnp.float32, None, None
     if storage == "matrix":
-        way_out = "storage='coordinates'" if is_computable(points, metric) else "metric='EUCLID'"
+        way_out = "metric='EUCLID'" if scale is None else "storage='coordinates'"
         bounds.check_matrix_of(len(points), way_out)
         full = _distances(points, metric)
-        matrix, metric = matrix_input.on_device(full.ravel(), dtype), "MATRIX"
+        matrix, metric, scale = matrix_input.on_device(full.ravel(), dtype), "MATRIX", 1
     else:
+        assert scale is not None
         # Float coordinates count from the middle of most cities, where they are the most exact.
-        x, y = np.asarray((points - (points.min(axis=0) if is_exact else middle(points))).T, dtype)
+        origin = points.min(axis=0) if is_exact else middle(points)
+        x, y = np.asarray(scale * (points - origin).T, dtype)
         can_pack = is_exact and max(x.max(), y.max()) < PACKED_BELOW
         pairs = jax.tree.map(jax.device_put, pack(x, y) if can_pack else Pairs(x, y))
     return TSP(
@@ -374,6 +378,7 @@ def tsp_from_coords(
         coords=pairs,
         capacity=len(points),
         metric=metric,
+        scale=scale,
         is_symmetric=True,
         device_units=host.units,
         host=host,
@@ -395,9 +400,8 @@ def _on_earth(degrees: np.ndarray, best_known: float | None) -> TSP:
     return with_host(problem, as_given=Ends(None, is_path=False, coords=degrees[:, ::-1]))
 
 
-def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
+def _storage(n: int, metric: str, can_compute: bool, wanted: Storage) -> Storage:
     """Returns where distances come from: `"matrix"` or `"coordinates"`."""
-    can_compute = is_computable(points, metric)
     if wanted == "coordinates" and not can_compute:
         raise ValueError(
             f"storage is 'coordinates', expected 'matrix': the {metric} distances of these"
@@ -405,7 +409,7 @@ def _storage(points: np.ndarray, metric: str, wanted: Storage) -> Storage:
         )
     if wanted != "auto":
         return wanted
-    is_small = len(points) <= _MATRIX_CITIES_ON_CPU and jax.default_backend() == "cpu"
+    is_small = n <= _MATRIX_CITIES_ON_CPU and jax.default_backend() == "cpu"
     return "matrix" if is_small or not can_compute else "coordinates"
 
 
@@ -476,10 +480,14 @@ def diameters(points: np.ndarray) -> np.ndarray:
         return np.hypot(*np.moveaxis(np.ptp(points, axis=-2), -1, 0))
 
 
-def is_computable(points: np.ndarray, metric: str) -> bool:
-    """Returns whether the device computes these distances exactly from coordinates."""
-    can_round = metric in DISTANCES and matrix_input.is_integral(points)
-    return metric == "EUCLID" or (can_round and diameters(points).item() <= MAX_DISTANCE)
+def scale_of(points: np.ndarray, metric: str) -> int | None:
+    """Returns by which scale the device computes these distances exactly, None if it cannot."""
+    if metric == "EUCLID":
+        return 1
+    if metric not in DISTANCES or diameters(points).item() > MAX_DISTANCE:
+        return None
+    with np.errstate(over="ignore"):
+        return next((one for one in SCALES if matrix_input.is_integral(one * points)), None)
 
 
 def _distances(points: np.ndarray, metric: str) -> np.ndarray:

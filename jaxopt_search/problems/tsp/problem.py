@@ -31,7 +31,9 @@ Place: TypeAlias = Any
 """Where a city is: its number if distances are in a matrix, else its two coordinates."""
 
 MAX_DISTANCE = 1_300_000
-"""Distances up to here are rounded exactly on the device, in int32."""
+"""Distances up to here are rounded exactly on the device, in int32, by each of `SCALES`."""
+SCALES = 1, 2, 4, 8
+"""By which multiples of 1, 1/2, 1/4 or 1/8 become whole numbers; 16 would be too much for ATT."""
 
 
 class Ties(NamedTuple):
@@ -55,12 +57,13 @@ class TSP(padding.SizedProblem):
     Attributes:
       matrix: [capacity * capacity] distances, int32 or float32, row by row of n; None with
         coordinates.
-      coords: [capacity] coordinates, float32 for the metric `"EUCLID"`, else whole numbers, packed
-        if all are below 2**16; None with a matrix.
+      coords: [capacity] coordinates, times `scale`, float32 for the metric `"EUCLID"`, else whole
+        numbers, packed if all are below 2**16; None with a matrix.
       num_entries: [] int32 the number of cities, if there is room for more (see `padding`).
       ties: cities that are to stay neighbors, of a part of another instance; None for none.
       capacity: the length of solutions: the number of cities, or more.
       metric: `"MATRIX"`, or the rule that gives distances from coordinates.
+      scale: by which `coords` are multiplied, one of `SCALES`; 1 with a matrix and for `"EUCLID"`.
       is_symmetric: whether all distances are the same in both directions.
       device_units: how `device_cost` counts.
       host: the instance as it was given.
@@ -72,6 +75,7 @@ class TSP(padding.SizedProblem):
     ties: Ties | None = None
     capacity: int = static()
     metric: str = static()
+    scale: int = static(default=1)
     is_symmetric: bool = static()
     device_units: Units = static(default=SAME)
     host: Original = static(repr=False)
@@ -192,32 +196,36 @@ class TSP(padding.SizedProblem):
         if self.matrix is not None:
             return load(self.matrix, a * self.n + b)
         (ax, ay), (bx, by) = a, b
-        return DISTANCES[self.metric](ax - bx, ay - by)
+        return DISTANCES[self.metric](ax - bx, ay - by, self.scale)
 
 
-def _euclid(dx: jax.Array, dy: jax.Array) -> jax.Array:
+def _euclid(dx: jax.Array, dy: jax.Array, _scale: int) -> jax.Array:
     return jnp.sqrt(floats.product(dx, dx) + floats.product(dy, dy))
 
 
-def _euc_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:
-    r = _near_root(dx, dy, 1)
-    return r + (dx * dx + dy * dy - r * r > r).astype(jnp.int32)
+def _euc_2d(dx: jax.Array, dy: jax.Array, scale: int) -> jax.Array:
+    unit = scale * scale
+    r = _near_root(dx, dy, unit)
+    rest = dx * dx + dy * dy - unit * r * r
+    # At least unit * (r + 1 / 4), which is unit * ((r + 1 / 2)**2 - r**2): a half is rounded up.
+    return r + (rest > unit * r + (unit - 1) // 4).astype(jnp.int32)
 
 
-def _ceil_2d(dx: jax.Array, dy: jax.Array) -> jax.Array:
-    return _least_root(dx, dy, 1)
+def _ceil_2d(dx: jax.Array, dy: jax.Array, scale: int) -> jax.Array:
+    return _least_root(dx, dy, scale * scale)
 
 
-def _att(dx: jax.Array, dy: jax.Array) -> jax.Array:
+def _att(dx: jax.Array, dy: jax.Array, scale: int) -> jax.Array:
     # TSPLIB's rule, "round, and add 1 where that was down", is rounding up.
-    return _least_root(dx, dy, 10)
+    return _least_root(dx, dy, 10 * scale * scale)
 
 
 def _near_root(dx: jax.Array, dy: jax.Array, divisor: int) -> jax.Array:
     """Returns the integer nearest to the root of (dx**2 + dy**2) / divisor, or the one below it.
 
     Args:
-      dx, dy: int32, of a distance up to `MAX_DISTANCE`.
+      dx, dy: int32, below 2**24, which float32 holds.
+      divisor: such that the root is at most `MAX_DISTANCE`.
     """
     x, y = dx.astype(jnp.float32), dy.astype(jnp.float32)
     # What is taken off, 2**-21 of the root, outweighs all errors, which are half as large. Both
@@ -235,10 +243,11 @@ def _least_root(dx: jax.Array, dy: jax.Array, divisor: int) -> jax.Array:
     return r
 
 
-# Distances from coordinate differences. What the root in float32 is rounded to is corrected in
-# int32, so that no backend's sqrt can change a distance. Squares wrap around there, but the
-# differences of two that count are below 2**31.
-DISTANCES: dict[str, Callable[[Any, Any], jax.Array]] = {
+# Distances from differences of coordinates, both times a scale. What the root in float32 is rounded
+# to is corrected in int32, so that no backend's sqrt can change a distance. Squares wrap around
+# there, but the differences of two that count are below 2**31: they are at most 3 * divisor * root,
+# which is 8e8 for ATT.
+DISTANCES: dict[str, Callable[[Any, Any, int], jax.Array]] = {
     "EUCLID": _euclid,
     "EUC_2D": _euc_2d,
     "CEIL_2D": _ceil_2d,

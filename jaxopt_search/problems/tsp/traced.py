@@ -129,7 +129,7 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind) -> jax.Array:
 
 
 def points_of(problem: TSP) -> jax.Array | None:
-    """Returns the places of the cities, [n, 2] float32, if the device has them."""
+    """Returns the places of the cities, times `scale`, [n, 2] float32, if the device has them."""
     if problem.coords is None:
         return None
     cities = lax.iota(jnp.int32, problem.capacity)

@@ -1,5 +1,6 @@
 """A tour that is cut into regions and put together again."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
+from jaxopt_search.datasets import distances
 from jaxopt_search.problems.tsp import curves, regions
 from jaxopt_search.solvers.regional import part_of
 
@@ -142,6 +144,19 @@ def test_two_cycles_are_joined_where_it_costs_least(seed: int) -> None:
         np.concatenate([one, np.roll(orders[1], j)]) for one in turned for j in range(15 - num)
     ]
     assert problem.host.cost(np.asarray(after)) == min(map(problem.host.cost, joined))
+
+
+def test_distances_in_a_part_are_those_of_the_instance() -> None:
+    """Also of coordinates that are halves."""
+    halves = np.round(2 * POINTS) / 2
+    problem = js.tsp_from_coords(halves, metric="EUC_2D", storage="coordinates")
+    part = cut(TOUR)
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), part)
+    found = dataclasses.replace(part_of(problem, jnp.asarray(TOUR), one).problem, ties=None)
+    cities = TOUR[part.position[0, : part.count[0]]]
+    other = jnp.arange(1, len(cities), dtype=jnp.int32)
+    expected = distances.euc_2d(halves[cities[0]], halves[cities[1:]])
+    np.testing.assert_array_equal(found.distance(jnp.zeros_like(other), other), expected)
 
 
 def test_the_cost_of_a_part_changes_as_the_tour(tour: np.ndarray) -> None:

@@ -10,37 +10,44 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.problems.tsp import build
-from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE
+from jaxopt_search.problems.tsp.problem import DISTANCES, MAX_DISTANCE, SCALES
 
 ROUNDED = ["EUC_2D", "CEIL_2D", "ATT"]
 
 
-def device_distance(metric, dx, dy):
-    return np.asarray(jax.jit(DISTANCES[metric])(jnp.asarray(dx), jnp.asarray(dy)))
+def device_distance(metric, dx, dy, scale):
+    distance = jax.jit(DISTANCES[metric], static_argnums=2)
+    return np.asarray(distance(jnp.asarray(dx), jnp.asarray(dy), scale))
 
 
-def host_distance(metric, dx, dy):
-    points = np.stack([dx, dy], axis=-1).astype(np.float64)
+def host_distance(metric, dx, dy, scale):
+    points = np.stack([dx, dy], axis=-1) / scale
     return metrics.EDGE_WEIGHTS[metric](points, np.zeros_like(points))
 
 
-def squared_distances_near_every_change(metric):
-    """Returns dx, dy whose squared length lies where the rounded distance changes."""
+def squared_distances_near_every_change(metric, scale):
+    """Returns dx, dy, times a scale, at whose length the rounded distance changes."""
     rng = np.random.default_rng(0)
     roots = np.unique(np.concatenate([np.arange(1, 2000), rng.integers(1, 400_000, 4000)]))
     pairs = []
-    for root in roots:
-        turning = {"EUC_2D": root * root + root, "CEIL_2D": root * root, "ATT": 10 * root * root}
-        for squared in range(max(turning[metric] - 2, 1), turning[metric] + 3):
+    for root in roots.tolist():
+        whole = root * root * scale**2
+        turning = {
+            "EUC_2D": ((2 * root + 1) * scale) ** 2 // 4,
+            "CEIL_2D": whole,
+            "ATT": 10 * whole,
+        }
+        for away in range(-2 * scale, 2 * scale + 1):
+            squared = max(turning[metric] + away, 1)
             pair = two_squares(squared)
-            if pair is not None and squared <= MAX_DISTANCE**2:
+            if pair is not None and squared <= (scale * MAX_DISTANCE) ** 2:
                 pairs.append(pair)
-    return np.array([*pairs, *triples()], np.int32).T
+    return np.array([*pairs, *triples(scale)], np.int32).T
 
 
-def triples():
+def triples(scale):
     """Returns long dx, dy of whole lengths up to the largest, and their neighbors."""
-    most = MAX_DISTANCE // 5 - 1
+    most = scale * MAX_DISTANCE // 5 - 1
     short = np.concatenate([np.arange(most - 500, most), np.arange(9000, 9500)])
     return [(3 * k + i, 4 * k + j) for k in short.tolist() for i in (-1, 0, 1) for j in (-1, 0, 1)]
 
@@ -55,12 +62,14 @@ def two_squares(squared):
     return None
 
 
+@pytest.mark.parametrize("scale", [1, 2, max(SCALES)])
 @pytest.mark.parametrize("metric", ROUNDED)
-def test_rounding_is_exact_where_it_turns_over(metric):
+def test_rounding_is_exact_where_it_turns_over(metric, scale):
     """On both sides of every change of the rounded distance, up to the largest squares."""
-    dx, dy = squared_distances_near_every_change(metric)
+    dx, dy = squared_distances_near_every_change(metric, scale)
     assert dx.size > 1000
-    np.testing.assert_array_equal(device_distance(metric, dx, dy), host_distance(metric, dx, dy))
+    expected = host_distance(metric, dx, dy, scale)
+    np.testing.assert_array_equal(device_distance(metric, dx, dy, scale), expected)
 
 
 @pytest.mark.parametrize("name", ["burma14", "att48", "gr17", "rd100", "dsj1000"])
@@ -79,9 +88,11 @@ def cost_of(problem, tour):
     return problem.cost(tour)
 
 
-def test_storage_changes_no_distance():
-    """All pairs of an integer instance are equal from a matrix and from coordinates."""
-    coords = np.random.default_rng(1).integers(-5000, 5000, (60, 2))
+@pytest.mark.parametrize("scale", [1, 2, max(SCALES)])
+@pytest.mark.parametrize("spread", [5000, 20_000])
+def test_storage_changes_no_distance(spread, scale):
+    """All pairs of an instance of integers, or of halves, and so on, by matrix and coordinates."""
+    coords = np.random.default_rng(1).integers(-spread * scale, spread * scale, (60, 2)) / scale
     pairs = np.array(list(itertools.product(range(60), repeat=2)), np.int32).T
     for metric in ROUNDED:
         problems = [
@@ -90,6 +101,18 @@ def test_storage_changes_no_distance():
         ]
         first, second = (np.asarray(p.distance(*jnp.asarray(pairs))) for p in problems)
         np.testing.assert_array_equal(first, second)
+
+
+def test_solve_tsp_computes_distances_of_halves():
+    """By both kinds of storage, a tour costs what the host says, and so does what is found."""
+    coords = np.random.default_rng(2).integers(0, 400, (50, 2)) / 2
+    tour = np.random.default_rng(3).permutation(50).astype(np.int32)
+    expected = metrics.tour_length(coords, "EUC_2D", tour)
+    for storage in ("matrix", "coordinates"):
+        problem = js.tsp_from_coords(coords, metric="EUC_2D", storage=storage)
+        assert int(cost_of(problem, tour)) == expected
+        result = js.solve_tsp(problem, max_steps=100)
+        assert result.fun == metrics.tour_length(coords, "EUC_2D", result.x) < expected
 
 
 def test_float_coordinates_far_from_the_origin_keep_their_precision():
@@ -112,9 +135,10 @@ def test_a_matrix_of_euclidean_distances_is_whole():
 
 
 def test_coordinates_that_float32_cannot_round_go_through_a_matrix():
-    """Fractional or far-apart coordinates are exact all the same."""
+    """Coordinates that are tenths, or of finer fractions, or far apart, are exact all the same."""
     rng = np.random.default_rng(0)
-    for coords in (rng.uniform(0, 1000, (30, 2)), rng.integers(0, 10**6, (30, 2))):
+    numbers = rng.integers(0, 10**6, (30, 2))
+    for coords in (rng.uniform(0, 1000, (30, 2)), numbers, numbers / 10, numbers / 16):
         problem = js.tsp_from_coords(coords, metric="EUC_2D")
         assert problem.metric == "MATRIX"
         tour = rng.permutation(30)
