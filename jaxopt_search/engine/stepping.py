@@ -214,7 +214,7 @@ def distrust(device: jax.Device | str) -> str:
         return ""
 
     try:
-        return noted("trust", jax.tree.structure(None), (), find)
+        return noted("trust", None, find)
     except RuntimeError as error:
         return str(error)
 
@@ -260,8 +260,7 @@ def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     ) -> Running:
         return run(Fixed(problem, search, made, None), keys, running, jnp.int32(1), "cuda")
 
-    def find() -> str:
-        own = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
-        return backends.obstacle(launch, *own, *jax.eval_shape(start, *own))
-
-    return noted("obstacle", structure, leaves, find)
+    own = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+    return noted(
+        "obstacle", own, lambda: backends.obstacle(launch, *own, *jax.eval_shape(start, *own))
+    )
