@@ -153,7 +153,7 @@ def real_array(values: Any, name: str) -> np.ndarray:
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 
-def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
+def check_permutation(values: Any, name: str, n: int) -> np.ndarray:
     """Returns `values` as [n] int32, or says why it is not a permutation of 0 to n - 1.
 
     Raises:
