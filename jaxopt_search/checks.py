@@ -90,13 +90,6 @@ def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any 
     return dtype.type(costs[max(met - 1, 0)])
 
 
-def check_best_known(value: Any) -> Any:
-    """Returns a best-known cost, a finite number, or None."""
-    if value is not None and not -math.inf < check_number("best_known", value) < math.inf:
-        raise ValueError(f"best_known is {value!r}, expected a finite number or None")
-    return value
-
-
 def check_suits(part: str, kind: str, problem: Any, suits: bool) -> None:
     """Refuses a problem that a part of a search is not made for."""
     if not suits:
