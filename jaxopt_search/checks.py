@@ -90,13 +90,6 @@ def highest_cost_that_meets(target: Any, dtype: Any, unit: Any = 1, offset: Any 
     return dtype.type(costs[max(met - 1, 0)])
 
 
-def check_best_known(value: Any) -> Any:
-    """Returns a best-known cost, a finite number, or None."""
-    if value is not None and not -math.inf < check_number("best_known", value) < math.inf:
-        raise ValueError(f"best_known is {value!r}, expected a finite number or None")
-    return value
-
-
 def check_suits(part: str, kind: str, problem: Any, suits: bool) -> None:
     """Refuses a problem that a part of a search is not made for."""
     if not suits:
@@ -153,7 +146,7 @@ def real_array(values: Any, name: str) -> np.ndarray:
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 
-def check_permutation(values: Any, n: int, name: str) -> np.ndarray:
+def check_permutation(values: Any, name: str, n: int) -> np.ndarray:
     """Returns `values` as [n] int32, or says why it is not a permutation of 0 to n - 1.
 
     Raises:

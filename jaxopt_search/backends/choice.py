@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import memory
 from jaxopt_search.backends.backend import named
 from jaxopt_search.backends.native import as_one_function
 from jaxopt_search.errors import NotPortable
@@ -243,12 +242,7 @@ def for_each(
     if implementation == "xla":
         return jax.vmap(alone, (None, 0))(shared, own)
     if implementation == "native":
-
-        def natively(shared: Any, own: Any) -> Any:
-            with memory.one_search("native"):
-                return alone(shared, own)
-
-        return jax.vmap(as_one_function(natively), (None, None, 0))(never, shared, own)
+        return jax.vmap(as_one_function(alone), (None, None, 0))(never, shared, own)
     return launch(
         lambda _, read, buffers: fn(read[0], read[1], buffers),
         jnp.int32(1),

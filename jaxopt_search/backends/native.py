@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from jaxopt_search.backends import loops
+from jaxopt_search.backends import loops, memory
 from jaxopt_search.backends.backend import Backend, Index
 
 # XLA for CPUs runs a program as a list of small functions, at 0.1 us or more for each. Loops whose
@@ -61,7 +61,8 @@ BACKENDS = {"native": Native()}
 def as_one_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Returns `fn` to be compiled as one function by XLA for CPUs, with no threads inside.
 
-    Under `vmap` it is called for one element after the other.
+    It is traced for the target `"native"`. Under `vmap` it is called for one element after the
+    other.
 
     The function that is returned has one argument more, the first: [] bool, False when it runs but
     not known to be so when it is compiled.
@@ -73,19 +74,15 @@ def as_one_function(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def unmarked(never: jax.Array, *arguments: Any) -> Any:
-        with set_xla_metadata(**dict.fromkeys(_MARKS)):
-            return _with_all_used(never, fn(*arguments), arguments)
+        with set_xla_metadata(**dict.fromkeys(_MARKS)), memory.one_search("native"):
+            (first, *others), structure = jax.tree.flatten(fn(*arguments))
+            # All arguments are needed for the result: unused ones crash the compiler.
+            for leaf in jax.tree.leaves(arguments):
+                first = jnp.where(never, leaf.ravel()[0].astype(first.dtype), first)
+            return structure.unflatten([first, *others])
 
     def marked(*arguments: Any) -> Any:
         with set_xla_metadata(**_MARKS):
             return jax.jit(unmarked)(*arguments)
 
     return jax.custom_batching.sequential_vmap(marked)
-
-
-def _with_all_used(never: jax.Array, results: Any, arguments: Any) -> Any:
-    """Returns `results`, for which now all arguments are needed: unused ones crash the compiler."""
-    (first, *others), structure = jax.tree.flatten(results)
-    for leaf in jax.tree.leaves(arguments):
-        first = jnp.where(never, leaf.ravel()[0].astype(first.dtype), first)
-    return structure.unflatten([first, *others])

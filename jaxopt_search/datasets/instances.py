@@ -78,7 +78,7 @@ class TSPInstance:
         Raises:
           ValueError: `tour` is not a permutation.
         """
-        tour = check_permutation(tour, self.n, "tour")
+        tour = check_permutation(tour, "tour", self.n)
         if self.matrix is not None:
             return sum(self.matrix[tour, np.roll(tour, -1)].tolist())
         return distances.tour_length(self.data, self.edge_weight_type, tour)
@@ -134,7 +134,7 @@ class QAPInstance:
         Raises:
           ValueError: `assignment` is not a permutation.
         """
-        p = check_permutation(assignment, self.n, "assignment")
+        p = check_permutation(assignment, "assignment", self.n)
         flow, placed = self.flow, self.distance[np.ix_(p, p)]
         largest = [max(abs(int(each.max())), abs(int(each.min()))) for each in (flow, placed)]
         if self.n**2 * largest[0] * largest[1] >= 2**63:

@@ -105,9 +105,11 @@ def drive(run: Chunked) -> Any:
         stack.enter_context(memory_errors_explained(run.what))
         if keeper is not None:
             stack.enter_context(sigterm_as_ctrl_c())
-        is_interrupted = stack.enter_context(noted()) if team.is_shared else bool
-        stack.enter_context(team.losses_explained())
-        show = stack.enter_context(shown(options.show_progress, timer))
+        is_interrupted: Callable[[], bool] = bool
+        if team.is_shared:
+            is_interrupted = stack.enter_context(noted())
+            stack.enter_context(team.losses_explained())
+        show = stack.enter_context(shown(timer)) if options.show_progress else None
         with held_back():
             run.begin()
         observers = run.observers if show is None else [*run.observers, show]
@@ -273,19 +275,17 @@ class Reporter:
 
 
 @contextlib.contextmanager
-def shown(is_wanted: bool, timer: Timer) -> Iterator[Callable[[Any], None] | None]:
-    """Gives the observer that shows a run, or None; before, it says that programs compile.
+def shown(timer: Timer) -> Iterator[Callable[[Any], None]]:
+    """Gives the observer that shows a run; before, it says that programs compile.
 
     Its bar is ended however the run ends. Of several processes only the lead shows a run.
     """
-    if not is_wanted:
-        yield None
-    elif not timer.team.is_lead:
+    if not timer.team.is_lead:
         yield lambda report: None  # reports may need all processes
-    else:
-        reporter = Reporter(timer=timer)
-        reporter.note_compiling()
-        try:
-            yield reporter
-        finally:
-            reporter.close()
+        return
+    reporter = Reporter(timer=timer)
+    reporter.note_compiling()
+    try:
+        yield reporter
+    finally:
+        reporter.close()

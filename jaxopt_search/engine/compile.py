@@ -165,10 +165,9 @@ class Program:
     @functools.cached_property
     def call(self) -> tuple[Any, ...]:
         """What tells it from other programs of its function."""
-        leaves, structure = jax.tree.flatten(self.arguments)
-        kinds = tuple(map(fingerprints.kind_of, leaves))
-        where = frozenset(devices.devices_of(leaves))
-        return structure, kinds, tuple(sorted(self.static.items())), where
+        where = frozenset(devices.devices_of(self.arguments))
+        static = tuple(sorted(self.static.items()))
+        return *fingerprints.kinds_of(self.arguments), static, where
 
 
 class _Hits(threading.local):
@@ -230,16 +229,15 @@ def compile(program: Program) -> Any:
     return _kept(name, made, read, written)
 
 
-def noted(what: str, structure: Any, kinds: tuple[Any, ...], find: Callable[[], T]) -> T:
-    """Returns the result of `find`, which depends on a structure of pytrees and its leaves.
+def noted(what: str, tree: Any, find: Callable[[], T]) -> T:
+    """Returns the result of `find`, which depends on a pytree: on all but the values of its leaves.
 
     It is kept, like a program.
 
     Args:
       what: tells it from other notes.
-      kinds: of the leaves.
     """
-    name = None if program_folder is None else fingerprints.of_parts(what, structure, kinds)
+    name = None if program_folder is None else fingerprints.of_parts(what, tree)
     return find() if name is None else _kept(f"{name}.note", find, pickle.loads, pickle.dumps)
 
 

@@ -362,12 +362,11 @@ class Team:
 
     @contextlib.contextmanager
     def losses_explained(self) -> Generator[None]:
-        """Has the error of a device tell that another process may be gone."""
+        """Has the error of a device tell that another of several processes may be gone."""
         try:
             yield
         except (jax.errors.JaxRuntimeError, ValueError) as error:
-            is_told = _OF_XLA.match(str(error)) and not is_about_memory(error)
-            if not self.is_shared or not is_told:
+            if not _OF_XLA.match(str(error)) or is_about_memory(error):
                 raise
             number, line = jax.process_count(), str(error).splitlines()[0]
             raise RuntimeError(

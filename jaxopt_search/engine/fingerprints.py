@@ -187,27 +187,26 @@ def _place(part: Any) -> str | None:
 
 def of_call(jitted: Any, arguments: Any, static: dict[str, Any]) -> str | None:
     """Returns a name for the program of a call; None if it may depend on more than that says."""
-    leaves, structure = jax.tree.flatten(arguments)
     is_off = getattr(jax.config, "jax_disable_jit", False)
-    if is_off or any(isinstance(leaf, Tracer) for leaf in leaves):
+    if is_off or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
         return None
-    if len(devices := devices_of(leaves)) != 1:
+    if len(devices := devices_of(arguments)) != 1:
         return None
     (one,) = devices
     where = one.id, one.platform, one.device_kind, one.client.platform_version, jax.device_count()
     program = jitted.__module__, jitted.__qualname__, sorted(static.items()), where
-    return of_parts(program, structure, tuple(map(kind_of, leaves)))
+    return of_parts(program, arguments)
 
 
-def of_parts(what: Any, structure: Any, kinds: tuple[Any, ...]) -> str | None:
-    """Returns a name for a result that depends on a structure of arguments.
+def of_parts(what: Any, tree: Any) -> str | None:
+    """Returns a name for a result that depends on the structure and the kinds of arguments.
 
     None if a class is unknown, or caches are turned off.
     """
     if not getattr(jax.config, "jax_enable_compilation_cache", True):
         return None
     own = tuple((name, value) for name, value in settings().items() if name not in _PATHS)
-    return _name(repr(what), structure, kinds, own, _surroundings())
+    return _name(repr(what), *kinds_of(tree), own, _surroundings())
 
 
 @functools.lru_cache(maxsize=1024)  # a run asks for the names of its programs again and again
@@ -224,10 +223,11 @@ def settings() -> dict[str, Any]:
     return dict(sorted(jax.config.values.items()))  # attributes tell of some of them only
 
 
-def kind_of(leaf: Any) -> tuple[Any, ...]:
-    """Returns the dtype and the shape of a leaf, and whether its type is weak."""
-    aval = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-    return aval.dtype, aval.shape, bool(aval.weak_type)
+def kinds_of(tree: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Returns the structure; and of its leaves the dtypes, the shapes, and which are weak."""
+    leaves, structure = jax.tree.flatten(tree)
+    avals = (one if isinstance(one, jax.ShapeDtypeStruct) else jax.typeof(one) for one in leaves)
+    return structure, tuple((one.dtype, one.shape, bool(one.weak_type)) for one in avals)
 
 
 @functools.cache

@@ -17,7 +17,6 @@ from jaxopt_search.checks import check_count
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.compile import jit, noted
 from jaxopt_search.engine.devices import default_device, is_traced
-from jaxopt_search.engine.fingerprints import kind_of
 from jaxopt_search.engine.state import RunState, Since, best_costs
 from jaxopt_search.interrupts import held_back, refuse_orphans
 from jaxopt_search.results import Status
@@ -98,12 +97,10 @@ def check_room(
 
 def shape(problem: Problem, search: Search, num_searches: int) -> RunState:
     """Returns the shapes and dtypes of the state of a run; remembered for shapes alike."""
-    key = random.as_argument(0)
-    leaves, structure = jax.tree.flatten((key, problem, search))
-    find = functools.partial(_start_one.eval_shape, key, problem, search)
-    one = noted("state", structure, tuple(map(kind_of, leaves)), find)
+    own = random.as_argument(0), problem, search
+    one = noted("state", own, functools.partial(_start_one.eval_shape, *own))
     searches = jax.tree.map(lambda leaf: leaf.update(shape=(num_searches, *leaf.shape)), one)
-    return _first_state.eval_shape(key, problem, search, searches)
+    return _first_state.eval_shape(*own, searches)
 
 
 def fresh(

@@ -86,9 +86,8 @@ def run(
 
         def step(i: jax.Array, running: Running) -> Running:
             control = control_of(i)
-            return jax.vmap(
-                lambda key, running: _one_step(fixed, _stream(fixed, key, i), i, control, running)
-            )(keys, running)
+            one = functools.partial(_one_step, fixed)
+            return jax.vmap(one, in_axes=(0, None, None, 0))(keys, i, control, running)
 
         return lax.fori_loop(0, num_steps, step, running)
     # Computed for all searches together and outside of kernels, whose exponential may differ from
@@ -103,7 +102,8 @@ def run(
         i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]
     ) -> tuple[random.Key, Running]:
         (fixed, controls), (key, running) = shared, own
-        return key, _one_step(fixed, _stream(fixed, key, i), i, _at(controls, i), running)
+        control = jax.tree.map(lambda table: memory.load(table, i), controls)
+        return key, _one_step(fixed, key, i, control, running)
 
     num_warps = fixed.search.num_warps(fixed.problem, len(keys.first))
     shared, own, how = (fixed, controls), (keys, running), {"num_warps": num_warps}
@@ -128,22 +128,21 @@ def _one_search(
     def block(number: jax.Array, running: Running) -> Running:
         first = number * ahead
         drawn = jax.vmap(draw)(first + lax.iota(jnp.int32, ahead)) if num_slots else None
+        return lax.fori_loop(
+            0,
+            jnp.minimum(num_steps - first, ahead),
+            lambda j, running: _one_step(
+                fixed, key, first + j, _row(controls, first + j), running, _row(drawn, j)
+            ),
+            running,
+        )
 
-        def step(j: jax.Array, running: Running) -> Running:
-            stream = _stream(fixed, key, first + j)
-            if drawn is not None:
-                row = [lax.dynamic_index_in_dim(words, j, keepdims=False) for words in drawn]
-                stream = random.DrawnStream(tuple(row), stream.step)
-            return _one_step(fixed, stream, first + j, _at(controls, first + j), running)
-
-        return lax.fori_loop(0, jnp.minimum(num_steps - first, ahead), step, running)
-
-    with memory.one_search("native"):
-        return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
+    return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
 
 
-def _at(controls: Any, i: jax.Array) -> Any:
-    return jax.tree.map(lambda table: memory.load(table, i), controls)
+def _row(tables: Any, i: jax.Array) -> Any:
+    """Returns entry i along the first axis of each table."""
+    return jax.tree.map(lambda table: lax.dynamic_index_in_dim(table, i, keepdims=False), tables)
 
 
 def _stream(fixed: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
@@ -151,8 +150,19 @@ def _stream(fixed: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
     return random.Stream(key, now.low, counts.as_int32(now))
 
 
-def _one_step(fixed: Fixed, stream: Any, i: jax.Array, control: Any, running: Running) -> Running:
+def _one_step(
+    fixed: Fixed,
+    key: random.Key,
+    i: jax.Array,
+    control: Any,
+    running: Running,
+    drawn: tuple[jax.Array, ...] | None = None,
+) -> Running:
+    """Makes step i of a search, with the words that were drawn for it before, if any were."""
     problem, search, start, target = fixed
+    stream: Any = _stream(fixed, key, i)
+    if drawn is not None:
+        stream = random.DrawnStream(drawn, stream.step)
     state, info = search.step(stream, control, problem, running.search)
     hit = note_hit(search, target, state, running.hit, counts.add(start, i + 1))
     # The loops of `lax` around it carry the state: constants in it must vary over a mesh, too.
@@ -204,7 +214,7 @@ def distrust(device: jax.Device | str) -> str:
         return ""
 
     try:
-        return noted("trust", jax.tree.structure(None), (), find)
+        return noted("trust", None, find)
     except RuntimeError as error:
         return str(error)
 
@@ -250,8 +260,7 @@ def _obstacle(structure: Any, leaves: tuple[Any, ...]) -> str:
     ) -> Running:
         return run(Fixed(problem, search, made, None), keys, running, jnp.int32(1), "cuda")
 
-    def find() -> str:
-        own = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
-        return backends.obstacle(launch, *own, *jax.eval_shape(start, *own))
-
-    return noted("obstacle", structure, leaves, find)
+    own = structure.unflatten(jax.ShapeDtypeStruct(*leaf) for leaf in leaves)
+    return noted(
+        "obstacle", own, lambda: backends.obstacle(launch, *own, *jax.eval_shape(start, *own))
+    )

@@ -1,6 +1,7 @@
 """The host's part of an instance, besides the arrays on the device."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.checks import check_best_known
+from jaxopt_search.checks import check_number
 from jaxopt_search.pytrees import IgnoredByJit
 
 
@@ -126,7 +127,9 @@ class Original(IgnoredByJit):
     as_given: Any = None
 
     def __post_init__(self) -> None:
-        check_best_known(self.best_known)
+        best = self.best_known
+        if best is not None and not math.isfinite(check_number("best_known", best)):
+            raise ValueError(f"best_known is {best!r}, expected a finite number or None")
 
     def is_feasible(self, solution: np.ndarray) -> bool:
         """Returns whether a solution avoids everything forbidden."""

@@ -12,7 +12,6 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxopt_search.checks import check_option, check_square, plain_array, real_array
-from jaxopt_search.checks import check_places as check_places
 from jaxopt_search.problems.bounds import check_bytes
 
 DType: TypeAlias = Literal["int32", "float32"]

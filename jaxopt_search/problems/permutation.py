@@ -1,14 +1,10 @@
-"""Random and perturbed permutations, from the library's own generator, and their check."""
-
-from typing import Any
+"""Random and perturbed permutations, from the library's own generator."""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import memory, random
-from jaxopt_search.checks import check_permutation
 
 
 def random_permutation(
@@ -56,11 +52,6 @@ def inverse(permutation: jax.Array) -> jax.Array:
     """Returns the position of each value, [n] int32."""
     positions = lax.iota(jnp.int32, permutation.shape[0])
     return jnp.zeros_like(permutation).at[permutation].set(positions, **memory.IN_BOUNDS)
-
-
-def check(n: int, values: Any, name: str) -> np.ndarray:
-    """Like `check_permutation`, but with `n` first, so that `partial` makes an `Original.check`."""
-    return check_permutation(values, n, name)
 
 
 def words(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:

@@ -55,7 +55,7 @@ def plot_tour(coordinates: Any, tour: Any, ax: Any = None, *, is_open: bool = Fa
     """
     points = real_array(coordinates, "coordinates")
     check_places(points, "coordinates")
-    tour = check_permutation(tour, len(points), "tour")
+    tour = check_permutation(tour, "tour", len(points))
     ax = _axes(ax)
     route = points[tour if is_open else np.append(tour, tour[:1])]
     size = float(np.clip(40 / np.sqrt(max(len(tour), 1)), 0.5, 5))
@@ -92,7 +92,7 @@ def plot_assignment(flow: Any, distance: Any, assignment: Any, ax: Any = None) -
         raise ValueError(
             f"flow and distance have shapes {flow.shape} and {distance.shape}, expected (n, n)"
         )
-    assignment = check_permutation(assignment, len(flow), "assignment")
+    assignment = check_permutation(assignment, "assignment", len(flow))
     ax = _axes(ax)
     costs = flow * distance[np.ix_(assignment, assignment)]
     image = ax.imshow(costs, cmap="Blues", interpolation="nearest")
@@ -128,7 +128,7 @@ def plot_board(queens: Any, ax: Any = None, *, attacks: bool = False) -> Any:
       >>> len(ax.collections[1].get_segments()), ax.get_title()
       (3, '4 queens, 6 attacking pairs')
     """
-    queens = check_permutation(queens, np.size(queens), "queens")
+    queens = check_permutation(queens, "queens", np.size(queens))
     ax, n = _axes(ax), len(queens)
     places, collections = np.stack([queens, np.arange(n)], axis=1), _matplotlib("collections")
     if n <= _MOST_SQUARES:

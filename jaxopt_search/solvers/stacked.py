@@ -310,7 +310,7 @@ class StackedRun:
             self.step = check_count("step", saved.notes["step"], 0, None)
             self.timer.before = checkpoints.seconds_of(saved.notes)
             each = zip(saved.best, self.stack.sizes, strict=True)
-            best = [check_permutation(one, size, "its best solution") for one, size in each]
+            best = [check_permutation(one, "its best solution", size) for one, size in each]
             for noted, cost in zip(saved.notes["fun"], self.stack.costs(best), strict=True):
                 checkpoints.check_cost(noted, cost)
             self.stack.pacer.recall(saved.notes["pace"])

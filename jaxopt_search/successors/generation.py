@@ -225,9 +225,8 @@ def _assign_natively(
         heuristic: Any, problem: Any, key: Key, state: Any, active: jax.Array
     ) -> tuple[Any, jax.Array]:
         own, nothing = of._replace(heuristic=heuristic, problem=problem), jnp.zeros_like(active)
-        with memory.one_search("native"):
-            state = algorithm.open_state(own, state)
-            return algorithm.assign_in_turn(own, key, None, state, active, nothing)
+        state = algorithm.open_state(own, state)
+        return algorithm.assign_in_turn(own, key, None, state, active, nothing)
 
     one = native.as_one_function(assign)
     never = lax.population_count(keys.first[0]) > 32  # which a compiler cannot tell

@@ -138,7 +138,7 @@ def test_only_what_is_where_it_says_is_trusted():
 def name_of(part):
     """Returns the name of a program with a static part."""
     whole = jax.tree_util.Partial(functools.partial(print, part))
-    return fingerprints.of_parts("", jax.tree.structure(whole), ())
+    return fingerprints.of_parts("", whole)
 
 
 def test_a_bad_file_is_replaced(folder):

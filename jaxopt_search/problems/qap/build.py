@@ -16,7 +16,7 @@ import numpy as np
 from jaxopt_search.checks import check_permutation, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
-from jaxopt_search.problems import bounds, matrix_input, permutation
+from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.host import ON_DEVICE, Original, with_host
 from jaxopt_search.problems.matrix_input import (
     DType,
@@ -144,7 +144,7 @@ class _Few(NamedTuple):
         if found.shape == (self.number,) and np.issubdtype(found.dtype, np.integer):
             rest = np.setdiff1d(np.arange(self.most), found)
             found = np.concatenate([found, rest[: self.most - self.number]])
-        return check_permutation(found, self.most, name)
+        return check_permutation(found, name, self.most)
 
 
 def qap_from_instance(instance: QAPInstance, *, dtype: DType | None = None) -> QAP:
@@ -284,7 +284,7 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
     flow, distance = counted
     host = Original(
         cost=cost,
-        check=functools.partial(permutation.check, len(flow)),
+        check=functools.partial(check_permutation, n=len(flow)),
         unit=unit,
         offset=offset,
         best_known=best_known,

@@ -12,11 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, pack
-from jaxopt_search.checks import MAX_INT32, check_option, plain_array, real_array
+from jaxopt_search.checks import (
+    MAX_INT32,
+    check_option,
+    check_permutation,
+    check_places,
+    plain_array,
+    real_array,
+)
 from jaxopt_search.datasets import distances as metrics
 from jaxopt_search.datasets.instances import TSPInstance
 from jaxopt_search.interrupts import refuse_orphans
-from jaxopt_search.problems import bounds, matrix_input, permutation
+from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.bounds import largest_of
 from jaxopt_search.problems.host import Original, with_host
 from jaxopt_search.problems.tsp import construction, traced
@@ -200,7 +207,7 @@ def _of_matrix(
         most = min(most, dearest + n * min(matrix.min().item(), 0) - 1)
     host = Original(
         cost=TourLength(matrix, unit),
-        check=functools.partial(permutation.check, n),
+        check=functools.partial(check_permutation, n=n),
         remaining=ForbiddenEdges(allowed),
         max_feasible=most if has_forbidden else None,
         unit=unit,
@@ -353,7 +360,7 @@ def tsp_from_coords(
     is_exact = metric != "EUCLID"
     host = Original(
         cost=CoordsLength(points, metric),
-        check=functools.partial(permutation.check, len(points)),
+        check=functools.partial(check_permutation, n=len(points)),
         best_known=best_known,
         coords=points,
         note=_minutes_note(points) if metric == "GEO" else "",
@@ -442,7 +449,7 @@ def _minutes_note(points: np.ndarray) -> str:
 def checked_coords(coords: Any, name: str = "coords") -> np.ndarray:
     """Returns [n, 2] float64."""
     points = real_array(coords, name)
-    matrix_input.check_places(points, name)
+    check_places(points, name)
     matrix_input.refuse_first(points, ~np.isfinite(points), name)
     return points.astype(np.float64)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from jaxopt_search.checks import check_count, imported
+from jaxopt_search.checks import imported
 from jaxopt_search.problems.tsp.problem import TSP
 
 Kind: TypeAlias = Literal["nearest", "spread"]
@@ -33,18 +33,14 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
 
     Args:
       problem: a single city is its own neighbor.
-      num_candidates: K at most; n - 1 if there are fewer other cities.
+      num_candidates: K at most, at least 1; n - 1 if there are fewer other cities.
       kind: `"nearest"`, the nearest first; or `"spread"`, also from directions where they are
         farther. With coordinates, K / 4 from each quadrant around the city and then the nearest of
         the others; without, each time the nearest of those to which the fewest of the chosen are
         nearer than the city.
-
-    Raises:
-      ValueError: if an option is out of range.
     """
-    wanted = check_count("num_candidates", num_candidates)
     n, coords = int(problem.n), problem.host.coords
-    num = min(wanted, n - 1)
+    num = min(num_candidates, n - 1)
     if n == 1:
         return np.zeros((1, 1), np.int32)
     by_matrix = problem.matrix is not None and (kind == "nearest" or coords is None)

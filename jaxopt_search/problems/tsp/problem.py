@@ -304,9 +304,9 @@ class Ends(NamedTuple):
     def check(self, n: int, values: Any, name: str) -> np.ndarray:
         """Returns the tour on the device, [n + 1], of a path of the user's, or checks one."""
         if np.shape(values) == (n + 1,):
-            return check_permutation(values, n + 1, name)
+            return check_permutation(values, name, n + 1)
         last = np.int32(n)
-        return np.append(self(np.append(check_permutation(values, n, name), last)), last)
+        return np.append(self(np.append(check_permutation(values, name, n), last)), last)
 
 
 def _turned(tours: np.ndarray, first: int | None) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends.memory import Pairs, load_pair
+from jaxopt_search.checks import check_places
 from jaxopt_search.problems import bounds, matrix_input
 from jaxopt_search.problems.host import ON_DEVICE
-from jaxopt_search.problems.matrix_input import check_places
 from jaxopt_search.problems.tsp import candidates
 from jaxopt_search.problems.tsp.candidates import SAME_PLACE, Kind
 from jaxopt_search.problems.tsp.problem import TSP
