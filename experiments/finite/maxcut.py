@@ -1,8 +1,8 @@
-"""Maximum cuts of the G-set's graphs by three searches.
+"""Maximum cuts of the G-set's graphs by `js.solve_max_cut` and two other searches.
 
     python -m experiments.finite.maxcut
     python -m experiments.finite.maxcut --graphs all --seeds 10 --seconds 10 --out maxcut.jsonl
-    python -m experiments.finite.maxcut --graphs G1,G43 --ways anneal,bifurcation --seconds 10
+    python -m experiments.finite.maxcut --graphs G1,G43 --ways tabu,bifurcation --seconds 10
     python -m experiments.finite.maxcut --report maxcut.jsonl --markdown
 
 The graphs are the G-set's (Helmberg and Rendl, 2000), made from their seeds by
@@ -11,16 +11,15 @@ are random graphs of 800 vertices with 6 % of all edges, G6 to G10 the same with
 -1, G11 to G13 grids on a torus with such weights, and G43 a random graph of 1000 vertices with 2 %
 of all edges: these are `all`. `--graphs large` are `gset.LARGE`, of 800 to 20,000 vertices.
 
-`--ways ours` runs with one setting: `js.tabu_search(js.Assign())`, in which a vertex that changed
-sides is forbidden to for n / 30 to n / 15 steps and of equal moves a random one is made, as many
-searches side by side as have 2**21 vertices, at least 132 and at most 1056. They stand in a ring:
-every 5000 steps each continues from the best of the one before where that is better than its own.
-Each run ends with a cut as heavy as the best published one (`gset`), or after `--seconds`.
+`--ways ours` is what `js.solve_max_cut` does: `js.solve_qubo` of the graph's problem. Each run ends
+with a cut as heavy as the best published one (`gset`), or after `--seconds`.
 
-`--ways anneal` is `js.anneal` by flips, and `--ways bifurcation` `js.simulated_bifurcation`, both
-with as many searches as the tabu search and without another setting.
+`--ways tabu` is `js.tabu_search(js.Assign())`, in which a vertex that changed sides is forbidden to
+for n / 30 to n / 15 steps and of equal moves a random one is made, in 1056 searches. They stand in
+a ring: every 5000 steps each continues from the best of the one before where that is better than
+its own. `--ways bifurcation` is `js.simulated_bifurcation`, 1056 times, without another setting.
 
-Other solvers are compared with `js.solve_qubo` by `experiments.peers --problem qubo`.
+Other solvers are compared with `js.solve_max_cut` by `experiments.peers --problem qubo`.
 """
 
 import math
@@ -32,10 +31,10 @@ from typing import Any
 import jaxopt_search as js
 from experiments import common
 from experiments.finite import gset, timed_runs
-from experiments.finite.timed_runs import Prepared
+from experiments.finite.timed_runs import OURS, Prepared
 from jaxopt_search.types import Search
 
-WAYS = (timed_runs.OURS, "anneal", "bifurcation")
+WAYS = (OURS, "tabu", "bifurcation")
 NEVER = 2**30
 """Steps, as an age at which a move is preferred."""
 
@@ -43,8 +42,7 @@ EXCHANGE_EVERY = 5000
 """Steps, after which searches look at the best of the one before them in a ring."""
 
 _NEAR = 0.001  # of the published best
-_MOST_VERTICES = 2**21  # of all searches
-_FEWEST, _MOST = 132, 1056  # the multiprocessors of an H100 or H200, and 8 times as many
+_SEARCHES = 1056  # of the other ways: 8 times the multiprocessors of an H100 or H200
 
 
 def tenure(n: int) -> tuple[int, int]:
@@ -61,21 +59,21 @@ def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is cut."""
     graph, best = gset.graph(name), gset.best(name)
 
-    def make(way: str, seconds: float, searches: int, devices: Any) -> dict[str, Any]:
+    def make(way: str, seconds: float, searches: int | None, devices: Any) -> dict[str, Any]:
         problem = js.max_cut(graph.weights, edges=graph.edges, num_vertices=graph.n)
-        how = {"num_searches": searches, "max_seconds": seconds, "target": -best}
-        how |= {"devices": devices, "history_size": 100}
-        if way == "anneal":
-            result = js.anneal(problem, js.Flip(), seed, **how)
-        elif way == "bifurcation":
-            result = js.solve(problem, js.simulated_bifurcation(), seed, **how)
+        how: dict[str, Any] = {"max_seconds": seconds, "devices": devices, "history_size": 100}
+        how |= {"target": -best}
+        if way == OURS:
+            result = js.solve_qubo(problem, seed, num_searches=searches, **how)
         else:
-            ring = js.ring(every=EXCHANGE_EVERY)
-            result = js.solve(problem, search(graph.n), seed, exchange=ring, **how)
+            tabu, ring = search(graph.n), js.ring(every=EXCHANGE_EVERY)
+            one = tabu if way == "tabu" else js.simulated_bifurcation()
+            how |= {"exchange": ring if way == "tabu" else None}
+            result = js.solve(problem, one, seed, num_searches=searches or _SEARCHES, **how)
         known = {"vertices": graph.n, "edges": len(graph.edges), "cut": gset.cut(graph, result.x)}
         return known | timed_runs.measured(result, devices)
 
-    return Prepared(name, min(max(_MOST_VERTICES // graph.n, _FEWEST), _MOST), {}, make)
+    return Prepared(name, None, {}, make)
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
@@ -86,8 +84,8 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """
     rows = []
     groups = timed_runs.by_group(records, "graph", "way", "searches", "seconds")
-    for (name, way, searches, _), group in groups.items():
-        best = gset.best(name)
+    for (name, way, *_), group in groups.items():
+        best, searches = gset.best(name), group[0]["searches"]
         cuts = [record["cut"] for record in group]
         near, there = (
             [timed_runs.seconds_to(record, -least) for record in group]
