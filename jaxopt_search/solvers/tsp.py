@@ -59,9 +59,7 @@ _SYMMETRIC_TSP = Recipe(
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
-_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
-    num_searches=128, cooled=0.5, starts="constructed", first_round=50
-)
+_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(num_searches=128, cooled=0.5, first_round=50)
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
 _SYMMETRIC_TSP_BY_XLA = Recipe(
@@ -78,9 +76,10 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 # not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, the fewest searches, cities for each, and searches times squared cities that come down
-# within about ten seconds. Random tours need so many seconds or steps for each city.
+# within about ten seconds. Random tours need so many seconds or steps for each city, times the
+# cities, of which at least so many count.
 _LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU = 16, 16, 2e8
-_SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = 2.5e-3, 20
+_SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM, _LEAST_COUNTED = 5e-6, 0.1, 500
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
@@ -261,6 +260,8 @@ def solve_tsp(
                 padded = problem if problem.num_entries is not None else problem.padded()
                 recipe = tsp_recipe(problem.is_symmetric, device, padded.capacity)
                 recipe = chosen(recipe, num_searches, resolved.devices)
+                if _needs_good_tours(problem, device, resolved.timer):
+                    recipe = recipe._replace(starts="constructed", first_round=0)
                 near = None
                 if problem.is_symmetric:
                     near = candidates.neighbors(problem, recipe.num_candidates, "spread")
@@ -303,29 +304,32 @@ def _tours(
 ) -> LateStarts:
     """Returns tours to start from, the first one good: whatever happens, the result is as good.
 
-    Of one, the other searches start at random. Where there is time they do so in any case: random
-    tours recombine better.
+    Of one, the other searches start at random: random tours recombine better.
     """
     num, starts = recipe.num_searches, problem.host.starts
     if near is None and starts is not None:
         return LateStarts(num, lambda: starts(problem, num))
-    if near is None or (recipe.starts != "constructed" and starts is None):
+    if near is None or recipe.starts == "random":
         return LateStarts(1, lambda: constructed_tour(problem, near)[None])
-    words, n, seconds = random.as_key(key), len(near), timer.max_seconds
-    num_tours = min(_num_tours(n, seconds or DEFAULT_SECONDS), num)
-    has_time = seconds is None or seconds >= _SECONDS_FROM_RANDOM * n
-    has_time &= timer.max_steps is None or timer.max_steps >= _STEPS_FROM_RANDOM * n
+    words = random.as_key(key)
+    num_tours = min(_num_tours(len(near), timer.max_seconds or DEFAULT_SECONDS), num)
 
     def build() -> np.ndarray:
         generator = np.random.default_rng([int(words.first), int(words.second)])
-        if has_time and starts is None and num > 1:
-            others = np.tile(np.arange(n, dtype=np.int32), (num - 1, 1))
-            first = constructed_tour(problem, near)[None]
-            return np.concatenate([first, generator.permuted(others, axis=1)])
         tours = constructed_tours(problem, near, generator, num_tours)
         return tours[np.arange(num) % num_tours]
 
     return LateStarts(num, build)
+
+
+def _needs_good_tours(problem: TSP, device: jax.Device, timer: Timer) -> bool:
+    """Returns whether random tours are too long for the device's numbers or, on a CPU, the limit."""
+    if not is_cpu(device) or problem.host.starts is not None:
+        return problem.host.starts is not None
+    n, (seconds, steps) = int(problem.n), (timer.max_seconds, timer.max_steps)
+    counted = n * max(n, _LEAST_COUNTED)
+    is_short = seconds is not None and seconds < _SECONDS_FROM_RANDOM * counted
+    return is_short or (steps is not None and steps < _STEPS_FROM_RANDOM * counted)
 
 
 def _num_tours(n: int, seconds: float) -> int:

@@ -218,6 +218,14 @@ def test_searches_restart_in_a_new_round(tmp_path):
         np.testing.assert_array_equal(found.solutions, whole.solutions)
 
 
+def test_no_search_restarts_where_int32_holds_no_random_tour():
+    """Two towns far apart: a random tour goes to and fro about 20 times."""
+    place = np.where(np.arange(40) % 2, 2 * 10**8, 0) + np.arange(40)
+    distances = np.abs(place - place[:, None])
+    result = js.solve_tsp(distances, **QUICK | {"max_steps": 5000, "target": None})
+    assert result.fun == 2 * np.ptp(place)
+
+
 def test_a_run_by_the_clock_continues_at_its_pace(tmp_path):
     path, reports, solver = tmp_path / "run.npz", [], SOLVERS["cities"]
     options = QUICK | {"max_steps": None, "max_seconds": 0.6, "target": None, "checkpoint": path}
