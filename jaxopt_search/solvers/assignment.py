@@ -17,7 +17,7 @@ from jaxopt_search.problems.finite.generalized_assignment import (
     GeneralizedAssignment,
     generalized_assignment,
 )
-from jaxopt_search.problems.matrix_input import on_device
+from jaxopt_search.problems.matrix_input import on_device, refuse_options
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.results import Result
 from jaxopt_search.searches.acceptance import Scheduled, Trial
@@ -87,7 +87,12 @@ def solve_assignment(
       ([0, 0, 1], 7, True)
     """
     problem = costs
-    if not isinstance(costs, GeneralizedAssignment):
+    if isinstance(costs, GeneralizedAssignment):
+        refuse_options("a problem", sizes=sizes, capacities=capacities)
+    else:
+        for name, value in {"sizes": sizes, "capacities": capacities}.items():
+            if value is None:
+                raise ValueError(f"{name} is None, expected numbers, as costs is no problem")
         if np.ndim(sizes) == 1:
             sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
         problem = generalized_assignment(costs, sizes, capacities)
@@ -139,9 +144,10 @@ class _Priced(Scheduled):
         return energy <= trial.control * random.exponential(trial.words[0])
 
     def after(self, history: jax.Array, cost: Cost) -> jax.Array:
-        most = self.penalty.astype(jnp.float32)  # where nothing fits, it must stay finite
-        dearer = jnp.minimum(history * self.dearer, most)
-        return jnp.where(cost > self.max_feasible, dearer, self.least)
+        # An overload that the problem's own penalty does not end is one that no move lessens.
+        dearer = history * self.dearer
+        rises = (cost > self.max_feasible) & (dearer < self.penalty.astype(jnp.float32))
+        return jnp.where(rises, dearer, self.least)
 
 
 def _ingredients(problem: GeneralizedAssignment, recipe: Recipe, timer: Timer) -> Ingredients:

@@ -27,7 +27,7 @@ _ON_CPU = 8  # searches
 _ENTRIES, _LEAST, _MOST = 2**23, 132, 264
 # Steps for each vertex between recombinations, and `recombine`'s settings.
 _STEPS, _REACH, _ALIKE = 8, 7, 0.6
-_OF_ONE = ("initial", "state", "checkpoint", "resume")  # options for a number of colors
+_OF_ONE = ("target", "initial", "state", "checkpoint", "resume")  # options for a number of colors
 
 
 def solve_coloring(
@@ -60,7 +60,7 @@ def solve_coloring(
       options: the other arguments of `solve`, such as `devices`, by default all, and `exchange`,
         None for none; `max_steps` is for each number of colors. The default of `num_searches` on
         each device is 8 on a CPU, and on a GPU 264, less for large graphs, down to 132. What a run
-        starts from, and checkpoints, only with `colors`.
+        starts from, `target`, 0 by default, and checkpoints, only with `colors`.
 
     Returns:
       A `Result`; `x` is [n] int32, the color of each vertex. Of fewer and fewer colors, the last
@@ -78,7 +78,8 @@ def solve_coloring(
     options["max_seconds"] = max_seconds
     if colors is not None:
         problem = graph_coloring(graph, colors, fixed=fixed, num_vertices=num_vertices)
-        return solve(problem, _search(), key, target=0, **_with_defaults(options, problem))
+        options = _with_defaults({"target": 0} | options, problem)
+        return solve(problem, _search(), key, **options)
     for name, value in {"fixed": fixed, **{name: options.get(name) for name in _OF_ONE}}.items():
         if value is not None:
             raise ValueError(f"{name} is given without colors, expected how many there are")

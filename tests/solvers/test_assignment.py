@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from probes import refuses
 
 import jaxopt_search as js
 
@@ -53,6 +54,23 @@ def test_sizes_may_be_the_same_for_all_agents(seed):
     result = js.solve_assignment(costs, sizes, capacities, max_steps=20_000, **QUICK)
     assert (result.fun, result.feasible) == (min(fitting), True)
     assert result.bound <= min(fitting)
+
+
+def test_searches_leave_an_overload_that_no_move_lessens():
+    """14 of 729 assignments fit, and all searches find one, from whatever start."""
+    costs = [[29, 23, 27, 7, 10, 24], [9, 22, 3, 1, 27, 9], [5, 7, 0, 22, 26, 0]]
+    sizes = [[5, 3, 6, 7, 7, 0], [0, 9, 0, 5, 4, 3], [0, 1, 5, 1, 7, 8]]
+    problem = js.generalized_assignment(costs, sizes, [6, 7, 5])
+    result = js.solve_assignment(problem, max_steps=20_000, num_searches=32, devices=1)
+    assert result.costs.max() <= problem.host.max_feasible
+
+
+def test_sizes_and_capacities_belong_to_costs():
+    problem = js.generalized_assignment([[1, 2]], [[1, 1]], [2])
+    with refuses(ValueError, "sizes is given with a problem"):
+        js.solve_assignment(problem, [1, 1], [2], max_steps=1)
+    with refuses(ValueError, "capacities is None"):
+        js.solve_assignment([[1, 2]], [1, 1], max_steps=1)
 
 
 def test_where_nothing_fits_it_says_so():

@@ -61,6 +61,9 @@ def test_as_many_colors_as_are_asked_for():
 
 def test_what_takes_a_number_of_colors(tmp_path):
     graph = js.datasets.queen_graph(5, 5)
-    for name, value in {"fixed": [[0, 1]], "checkpoint": tmp_path / "run.npz"}.items():
+    result = js.solve_coloring(graph, 4, target=60, **QUICK)
+    assert 0 < result.fun <= 60 and result.success
+    given = {"fixed": [[0, 1]], "target": 1, "checkpoint": tmp_path / "run.npz"}
+    for name, value in given.items():
         with refuses(ValueError, f"{name} is given without colors"):
             js.solve_coloring(graph, **{name: value})
