@@ -126,10 +126,6 @@ def matrices(n, seed=0, symmetric=True):
     return [np.triu(m, 1) + np.triu(m, 1).T for m in pair] if symmetric else pair
 
 
-def _delta_swap(name, problem):
-    return Case(f"delta_swap-{name}-{problem.n}", problem, js.DeltaSwap())
-
-
 def _swap_table(name, problem):
     return Case(f"swap_table-{name}-{problem.n}", problem, js.SwapTable())
 
@@ -156,7 +152,6 @@ NEIGHBORHOOD_CASES = [
     _three_opt("asymmetric", matrix_tsp(6, symmetric=False)),
     _double_bridge(matrix_tsp(4), 30),
     _double_bridge(matrix_tsp(9, symmetric=False), 3),
-    _delta_swap("asymmetric", small_qap(5, symmetric=False)),
     _swap_table("fixed", js.qap(*matrices(8), partial_match=[[1, 3], [4, 0], [5, 5]])),
     _queen_swap(6),
     _swap("ordering", linear_ordering(5)),
