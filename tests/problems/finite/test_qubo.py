@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import refuses
+from probes import costs_of, refuses
 from scipy import sparse
 
 import jaxopt_search as js
@@ -38,11 +38,6 @@ def vectors(n):
 def cut(weights, side):
     pairs = itertools.combinations(range(len(side)), 2)
     return sum(weights[i][j] for i, j in pairs if side[i] != side[j])
-
-
-@jax.jit
-def costs_of(problem, solutions):
-    return jax.vmap(problem.device_cost)(solutions)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])

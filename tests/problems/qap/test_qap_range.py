@@ -6,13 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from qaps import (
-    all_assignments,
-    all_pairs,
-    costs_of,
-    deltas_of,
-    matrices,
-)
+from probes import costs_of
+from qaps import all_assignments, all_pairs, deltas_of, matrices
 
 import jaxopt_search as js
 from jaxopt_search.datasets import readers
