@@ -101,22 +101,6 @@ class Case:
         return _draws(random.as_key(seed), number, self.neighborhood.num_words)
 
 
-def _relocate(name, problem):
-    return Case(f"relocate-{name}-{problem.n}", problem, js.Relocate())
-
-
-def _two_opt(name, problem, **options):
-    return Case(f"two_opt-{name}-{problem.n}", problem, js.two_opt(problem, **options))
-
-
-def _three_opt(name, problem, **options):
-    return Case(f"three_opt-{name}-{problem.n}", problem, js.three_opt(problem, **options))
-
-
-def _double_bridge(problem, max_path):
-    return Case(f"double_bridge-{problem.n}", problem, js.DoubleBridge(max_path))
-
-
 def small_qap(n, seed=0, symmetric=True):
     return js.qap(*matrices(n, seed, symmetric))
 
@@ -124,45 +108,6 @@ def small_qap(n, seed=0, symmetric=True):
 def matrices(n, seed=0, symmetric=True):
     pair = np.random.default_rng(seed).integers(0, 50, (2, n, n))
     return [np.triu(m, 1) + np.triu(m, 1).T for m in pair] if symmetric else pair
-
-
-def _delta_swap(name, problem):
-    return Case(f"delta_swap-{name}-{problem.n}", problem, js.DeltaSwap())
-
-
-def _swap_table(name, problem):
-    return Case(f"swap_table-{name}-{problem.n}", problem, js.SwapTable())
-
-
-def _swap(name, problem):
-    return Case(f"swap-{name}-{problem.n}", problem, js.FullEvaluation(js.Swap()))
-
-
-def _insert(moves, n):
-    name = f"{type(moves).__name__}-ordering-{n}"
-    return Case(name, linear_ordering(n), js.FullEvaluation(moves))
-
-
-def _queen_swap(n):
-    return Case(f"queen_swap-{n}", js.nqueens(n), js.QueenSwap())
-
-
-# Small sizes are the hard ones: there a move meets its own surroundings.
-NEIGHBORHOOD_CASES = [
-    _relocate("matrix", matrix_tsp(3)),
-    _relocate("float", matrix_tsp(6, dtype=np.float64)),
-    _two_opt("matrix", matrix_tsp(8)),
-    _two_opt("large", coords_tsp(150), num_candidates=5),
-    _three_opt("asymmetric", matrix_tsp(6, symmetric=False)),
-    _double_bridge(matrix_tsp(4), 30),
-    _double_bridge(matrix_tsp(9, symmetric=False), 3),
-    _delta_swap("asymmetric", small_qap(5, symmetric=False)),
-    _swap_table("fixed", js.qap(*matrices(8), partial_match=[[1, 3], [4, 0], [5, 5]])),
-    _queen_swap(6),
-    _swap("ordering", linear_ordering(5)),
-    _insert(js.Insert(), 5),
-    _insert(js.InsertSegment(), 6),
-]
 
 
 def sparse_cut(n, seed=0):
@@ -187,16 +132,6 @@ def few_agents_and_jobs():
     values, variables = np.arange(14) % 3, np.arange(9) % 7
     lists = values.reshape(7, 2), variables.reshape(3, 3)
     return js.AssignOrSwap(**dict(zip(("values", "variables"), map(jnp.int32, lists), strict=True)))
-
-
-def _finite(name, problem, neighborhood):
-    return Case(f"{type(neighborhood).__name__}-{name}-{problem.n}", problem, neighborhood)
-
-
-NEIGHBORHOOD_CASES += [
-    _finite("max_cut", sparse_cut(40), js.Assign()),
-    _finite("assignment", agents_and_jobs(3, 7), js.Assign()),
-]
 
 
 @js.pytree
@@ -285,14 +220,35 @@ def random_graph(n, share, seed=0):
     return upper | upper.T
 
 
-def _coloring(n, share, k, neighborhood):
-    return _finite(f"coloring{k}", js.graph_coloring(random_graph(n, share), k), neighborhood)
+def _case(name, problem, moves):
+    """Returns a case of a neighborhood, or of what makes one for the problem."""
+    hood = moves(problem) if callable(moves) else moves
+    return Case(f"{type(hood).__name__}-{name}-{problem.n}", problem, hood)
 
 
-NEIGHBORHOOD_CASES += [
-    _coloring(30, 0.4, 5, js.Guided(js.successors.ConflictsOnly())),
-    _finite("labeling", labeling([3, 4, 2, 5], PricedLabeling), js.Guided(js.successors.ByDelta())),
-    _finite("labeling", labeling([3, 2, 3]), js.SwapValues()),
-    _finite("labeling", labeling([3, 2, 3]), js.AssignOrSwap()),
-    _finite("assignment", agents_and_jobs(3, 7), few_agents_and_jobs()),
+# Small sizes are the hard ones: there a move meets its own surroundings.
+NEIGHBORHOOD_CASES = [
+    _case("matrix", matrix_tsp(3), js.Relocate()),
+    _case("float", matrix_tsp(6, dtype=np.float64), js.Relocate()),
+    _case("matrix", matrix_tsp(8), js.two_opt),
+    _case("large", coords_tsp(150), functools.partial(js.two_opt, num_candidates=5)),
+    _case("asymmetric", matrix_tsp(6, symmetric=False), js.three_opt),
+    _case("matrix", matrix_tsp(4), js.DoubleBridge(30)),
+    _case("asymmetric", matrix_tsp(9, symmetric=False), js.DoubleBridge(3)),
+    _case("fixed", js.qap(*matrices(8), partial_match=[[1, 3], [4, 0], [5, 5]]), js.SwapTable()),
+    _case("queens", js.nqueens(6), js.QueenSwap()),
+    _case("swaps", linear_ordering(5), js.FullEvaluation(js.Swap())),
+    _case("insertions", linear_ordering(5), js.FullEvaluation(js.Insert())),
+    _case("segments", linear_ordering(6), js.FullEvaluation(js.InsertSegment())),
+    _case("cut", sparse_cut(40), js.Assign()),
+    _case("assignment", agents_and_jobs(3, 7), js.Assign()),
+    _case(
+        "coloring",
+        js.graph_coloring(random_graph(30, 0.4), 5),
+        js.Guided(js.successors.ConflictsOnly()),
+    ),
+    _case("labeling", labeling([3, 4, 2, 5], PricedLabeling), js.Guided(js.successors.ByDelta())),
+    _case("labeling", labeling([3, 2, 3]), js.SwapValues()),
+    _case("labeling", labeling([3, 2, 3]), js.AssignOrSwap()),
+    _case("assignment", agents_and_jobs(3, 7), few_agents_and_jobs()),
 ]

@@ -126,6 +126,23 @@ def shortest(matrix: Any) -> Any:
     return (length[-1] + distance[:last, last]).min()
 
 
+def edges(tour: Any) -> set[frozenset[int]]:
+    """Returns the edges of a tour, whichever way round."""
+    cities = np.asarray(tour)
+    return set(map(frozenset, zip(cities.tolist(), np.roll(cities, -1).tolist(), strict=True)))
+
+
+def distances_of(points: Any) -> np.ndarray:
+    """Returns the Euclidean distances of all pairs of points."""
+    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
+
+
+@jax.jit
+def costs_of(problem: js.Problem, solutions: jax.Array) -> jax.Array:
+    """Returns the full cost of each of [..., n] solutions, as a device computes it."""
+    return jnp.vectorize(problem.device_cost, signature="(n)->()")(solutions)
+
+
 def annealing(temperature: Any = 30.0, moves_per_search: int = 2) -> js.LocalSearch:
     return js.simulated_annealing(js.Relocate(), temperature, moves_per_search=moves_per_search)
 

@@ -36,11 +36,6 @@ def all_assignments(n):
 
 
 @jax.jit
-def costs_of(problem, assignments):
-    return jax.vmap(problem.device_cost)(assignments)
-
-
-@jax.jit
 def deltas_of(problem, assignments):
     """Returns the deltas of `all_pairs` for each assignment."""
     return jax.vmap(lambda p: problem.swap_delta(p, *all_pairs(problem.n)))(assignments)

@@ -7,17 +7,44 @@ import pytest
 
 import jaxopt_search as js
 from jaxopt_search.checks import imported
+from jaxopt_search.results import plotting
 
 
 def test_a_package_that_is_there_is_returned():
     assert imported("sys", "nothing") is sys
 
 
-def test_what_is_missing_is_named(monkeypatch):
-    with pytest.raises(ImportError, match="x needs y: pip install no_such_package"):
-        imported("no_such_package.part", "x needs y")
-    monkeypatch.setitem(sys.modules, "scipy.spatial", None)
-    cities = np.random.default_rng(0).random((1025, 2))  # fewer need no SciPy
-    problem = js.tsp_from_coords(cities, storage="coordinates")
-    with pytest.raises(ImportError, match="candidate lists need SciPy: pip install scipy"):
-        js.two_opt(problem)
+def many_cities():
+    """Fewer need no SciPy."""
+    return js.tsp_from_coords(np.random.default_rng(0).random((1025, 2)), storage="coordinates")
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "text"),
+    [
+        (
+            "no_such.part",
+            lambda: imported("no_such.part", "x needs y"),
+            "x needs y: pip install no_such",
+        ),
+        (
+            "scipy.spatial",
+            lambda: js.two_opt(many_cities()),
+            "candidate lists need SciPy: pip install scipy",
+        ),
+        (
+            "scipy.stats",
+            lambda: js.run_times.fit([1.0, 2.0]),
+            "run times need SciPy: pip install scipy",
+        ),
+        (
+            "matplotlib.figure",
+            plotting.detached_axes,
+            "plots need matplotlib: pip install matplotlib",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(module, call, text, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=text):
+        call()

@@ -24,7 +24,7 @@ import numpy as np
 import jaxopt_search as js
 from experiments import common, flag_types
 from experiments.common import Job
-from experiments.finite.timed_runs import by_group, with_machines
+from experiments.finite.timed_runs import by_group, measured, with_machines
 from jaxopt_search.engine.devices import find_devices
 
 OURS, CP_SAT = WAYS = "ours", "cp-sat"
@@ -72,13 +72,7 @@ def _ours(
 ) -> dict[str, Any]:
     limits = {"max_seconds": seconds, "devices": devices}
     result = js.solve_assignment(costs, loads, capacities, seed, **limits)
-    common.unless_interrupted(result)
-    return {
-        "cost": result.fun if result.feasible else None,
-        "seconds": result.elapsed - result.compile_seconds,
-        "steps": result.nit,
-        **common.provenance(find_devices(devices)),
-    }
+    return {"cost": result.fun if result.feasible else None, **measured(result, devices)}
 
 
 def _cp_sat(

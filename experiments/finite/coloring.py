@@ -66,13 +66,13 @@ def prepared(name: str, seed: int) -> Prepared:
             around = compiled_coloring.neighbors(graph)
             one = compiled_coloring.start(graph, colors, seed)
             step = lambda steps: advance(around.first, around.vertex, one, steps, 0, tenure)  # noqa: E731
-            fields = timed_runs.on_a_core(step, lambda: int(one.numbers[2]), seconds, 0)
+            fields = timed_runs.on_a_core(step, lambda: int(one.numbers[2]), seconds)
             coloring = one.best
         low, high = graph.edges.T
         conflicts = int((coloring[low] == coloring[high]).sum())
         return {"vertices": graph.n, "edges": len(graph.edges), "conflicts": conflicts, **fields}
 
-    return Prepared(graph.name, None, {"colors": colors}, make)
+    return Prepared(graph.name, {"colors": colors}, make)
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:

@@ -24,12 +24,10 @@ class Neighbors(NamedTuple):
     Attributes:
       first: [n + 1] int64, where the neighbors of each vertex begin; last, where all end.
       vertex: [2 m] int64.
-      weight: [2 m] int64, of the edge to it.
     """
 
     first: np.ndarray
     vertex: np.ndarray
-    weight: np.ndarray
 
 
 class Search(NamedTuple):
@@ -57,11 +55,10 @@ class Search(NamedTuple):
 def neighbors(graph: GraphInstance) -> Neighbors:
     """Returns the neighbors of each vertex in a graph."""
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
-    weights = np.concatenate([graph.weights, graph.weights])
     order = np.lexsort((both[:, 1], both[:, 0]))
     degrees = np.bincount(both[:, 0], minlength=graph.n)
     first = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    return Neighbors(first, np.ascontiguousarray(both[order, 1]), weights[order])
+    return Neighbors(first, np.ascontiguousarray(both[order, 1]))
 
 
 def start(graph: GraphInstance, num_colors: int, seed: int) -> Search:

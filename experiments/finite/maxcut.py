@@ -32,7 +32,6 @@ import jaxopt_search as js
 from experiments import common
 from experiments.finite import gset, timed_runs
 from experiments.finite.timed_runs import OURS, Prepared
-from jaxopt_search.types import Search
 
 WAYS = (OURS, "tabu", "bifurcation")
 NEVER = 2**30
@@ -50,11 +49,6 @@ def tenure(n: int) -> tuple[int, int]:
     return n // 30, n // 15
 
 
-def search(n: int) -> Search:
-    """Returns the tabu search of all runs on graphs of n vertices."""
-    return js.tabu_search(js.Assign(), tenure=tenure(n), aspiration_age=NEVER, ties="random")
-
-
 def prepared(name: str, seed: int) -> Prepared:
     """Returns a graph and how it is cut."""
     graph, best = gset.graph(name), gset.best(name)
@@ -66,14 +60,16 @@ def prepared(name: str, seed: int) -> Prepared:
         if way == OURS:
             result = js.solve_qubo(problem, seed, num_searches=searches, **how)
         else:
-            tabu, ring = search(graph.n), js.ring(every=EXCHANGE_EVERY)
-            one = tabu if way == "tabu" else js.simulated_bifurcation()
-            how |= {"exchange": ring if way == "tabu" else None}
+            one = js.simulated_bifurcation()
+            if way == "tabu":
+                often = {"tenure": tenure(graph.n), "aspiration_age": NEVER, "ties": "random"}
+                one = js.tabu_search(js.Assign(), **often)
+                how |= {"exchange": js.ring(every=EXCHANGE_EVERY)}
             result = js.solve(problem, one, seed, num_searches=searches or _SEARCHES, **how)
         known = {"vertices": graph.n, "edges": len(graph.edges), "cut": gset.cut(graph, result.x)}
         return known | timed_runs.measured(result, devices)
 
-    return Prepared(name, None, {}, make)
+    return Prepared(name, {}, make)
 
 
 def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:

@@ -26,13 +26,11 @@ class Prepared(NamedTuple):
 
     Attributes:
       instance: its name, with the seed if it is made from that.
-      num_searches: side by side, where the flags do not say; None as the solver has them.
       settings: of the run, besides those that all have.
       make: `make(way, seconds, searches, devices)` returns what is measured.
     """
 
     instance: str
-    num_searches: int | None
     settings: dict[str, Any]
     make: Callable[..., dict[str, Any]]
 
@@ -60,7 +58,7 @@ def run_script(
 
     def job(args: argparse.Namespace, name: str, way: str, seed: int) -> Job:
         one = prepare(name, seed)
-        searches = 1 if way == CORE else args.searches or one.num_searches
+        searches = 1 if way == CORE else args.searches
         settings = {"graph": name, "way": way, "seconds": args.seconds, "searches": searches}
         settings |= one.settings
         known = {"experiment": experiment, "instance": one.instance, "seed": seed}
@@ -82,7 +80,7 @@ def run_script(
     add("--ways", type=some_of(*ways), default=[OURS], help=", ".join(ways))
     add("--seeds", type=number, default=3, help="runs of each, from 0 on")
     add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
-    add("--searches", type=number, help="side by side (default: by the size)")
+    add("--searches", type=number, help="side by side (default: as the solver has them)")
     add("--devices", type=flag_types.devices, default="all")
     show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
     return common.run_script(flags, arguments, jobs_of, show)
@@ -106,9 +104,9 @@ def measured(result: js.Result, devices: Any) -> dict[str, Any]:
 
 
 def on_a_core(
-    advance: Callable[[int], int], best: Callable[[], int], seconds: float, target: int | None
+    advance: Callable[[int], int], best: Callable[[], int], seconds: float
 ) -> dict[str, Any]:
-    """Runs a compiled search until it has `target` or its time is over; returns record fields.
+    """Runs a compiled search until its cost is 0 or its time is over; returns record fields.
 
     Args:
       advance: makes this many steps at most, and returns how many it made.
@@ -121,14 +119,13 @@ def on_a_core(
         steps += advance(_STEPS_OF_A_CHUNK)
         passed, found = time.perf_counter() - began, best()
         course.append((passed, found))
-        is_hit = target is not None and found <= target
-        if is_hit or passed >= seconds:
+        if found == 0 or passed >= seconds:
             break
     return {
         "searches": 1,
         "seconds": passed,
         "steps": steps,
-        "first_step": steps if is_hit else None,
+        "first_step": None if found else steps,
         "course": improvements(course),
         **common.provenance(jax.devices("cpu")[:1]),
     }

@@ -20,16 +20,12 @@ def annealing(neighborhood, **options):
     return js.simulated_annealing(neighborhood, js.geometric(300.0, 0.9, 50), **options)
 
 
-def _choose(implementation, platform, problem, search):
-    return stepping.choose(implementation, platform, problem, search)
-
-
 def test_auto():
     """What is portable has a kernel, and is one function on a CPU; the rest runs side by side."""
     problem = matrix_tsp(9)
-    assert _choose("auto", "cuda", problem, annealing(js.two_opt(problem))) == ("cuda", "")
-    assert _choose("auto", "cpu", problem, annealing(js.two_opt(problem))) == ("native", "")
-    assert _choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
+    assert stepping.choose("auto", "cuda", problem, annealing(js.two_opt(problem))) == ("cuda", "")
+    assert stepping.choose("auto", "cpu", problem, annealing(js.two_opt(problem))) == ("native", "")
+    assert stepping.choose("auto", "cpu", problem, annealing(js.Swap())) == ("xla", "")
 
 
 def test_costs_that_a_kernel_cannot_compute_are_named():
@@ -38,9 +34,9 @@ def test_costs_that_a_kernel_cannot_compute_are_named():
     search = annealing(js.Swap())
     reason = stepping.why_not_portable(sorted_cost, search)
     assert re.search(r"<lambda> \(test_portability.py:\d+\) uses sort, ", reason)
-    assert _choose("auto", "cuda", sorted_cost, search) == ("xla", reason)
+    assert stepping.choose("auto", "cuda", sorted_cost, search) == ("xla", reason)
     with pytest.raises(js.NotPortable, match="uses sort"):
-        _choose("cuda", "cuda", sorted_cost, search)
+        stepping.choose("cuda", "cuda", sorted_cost, search)
     large = own.Order(jnp.arange(9000), 9000, lambda data, order: jnp.cumsum(order * data)[-1])
     assert "more than 32768 bytes of arrays" in stepping.why_not_portable(large, search)
 
@@ -93,7 +89,7 @@ def test_a_buffer_must_come_back():
     with pytest.raises(
         js.NotPortable, match="replaces a buffer, expected the one that `store` returns"
     ):
-        _choose("cuda", "cuda", matrix_tsp(9), search)
+        stepping.choose("cuda", "cuda", matrix_tsp(9), search)
 
 
 @jax.tree_util.register_static

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import distances_of, edges
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -18,8 +19,8 @@ def instance(n, seed=0, is_float=False):
     points = np.random.default_rng(seed).random((n, 2)) * 1000
     if is_float:
         return js.tsp_from_coords(points)
-    distances = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
-    return js.tsp(np.round(1e3 * distances).astype(np.int64))  # hardly two sums are equal
+    distances = np.round(1e3 * distances_of(points))  # hardly two sums are equal
+    return js.tsp(distances.astype(np.int64))
 
 
 def tours(n, seed=0):
@@ -33,10 +34,6 @@ def tours(n, seed=0):
     if generator.random() < 0.3:
         given = generator.permutation(n)
     return own.astype(np.int32), np.roll(given, generator.integers(n)).astype(np.int32)
-
-
-def edges(tour):
-    return {frozenset(pair) for pair in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)}
 
 
 def ends_of(tour):

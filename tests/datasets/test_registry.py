@@ -147,16 +147,6 @@ def test_other_numbers_under_a_known_name_are_refused(tmp_path, monkeypatch):
         assert "load_tsplib(path)" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_every_published_file_loads_by_name(data_dir):
-    """What the data folder holds is found, and carries its record; linhp318 is refused."""
-    stems = {path.stem for path in (data_dir / "qaplib").glob("*.dat")} | {"burma14", "si175"}
-    for stem in sorted(stems):
-        found, entry = load(stem, data_dir=data_dir), registry.entries()[stem]
-        assert (found.name, found.n, found.best_known) == (stem, entry.n, entry.best_known)
-    with pytest.raises(InstanceFormatError, match="FIXED_EDGES_SECTION"):
-        load("linhp318", data_dir=data_dir)
-
-
 @pytest.fixture
 def server():
     """A web server on this machine: its `answers` map paths to (status, headers, body)."""

@@ -90,31 +90,35 @@ def test_a_run_ends_by_itself():
     assert driven(Tape(at={"status 3": Status.PATIENCE}))[0] == Status.PATIENCE
 
 
+def kept_steps(tape):
+    """Returns a list that gets the step of each snapshot that is kept, and the keeper."""
+    kept = []
+    tape.identity, tape.snapshot = lambda: None, lambda: kept.append(tape.step)
+    return kept, types.SimpleNamespace(is_due=True, write=lambda identity, make: make())
+
+
 def test_a_run_is_kept_between_chunks():
     """And at its end, once."""
-    tape, kept = Tape(), []
-    tape.identity, tape.snapshot = lambda: None, lambda: kept.append(tape.step)
-    keeper = types.SimpleNamespace(is_due=True, write=lambda identity, make: make())
+    tape = Tape()
+    kept, keeper = kept_steps(tape)
     driven(tape, keeper=keeper)
     assert kept == [0, 3, 5, 9]
 
 
-def test_nobody_is_told():
-    """Without observers no report is made."""
+@pytest.mark.parametrize(("presses", "done"), [(1, ["look"]), (2, [])])
+def test_ctrl_c_while_it_compiles(presses, done):
+    """There is no result yet, so it is raised, once the chunk is compiled; a second one at once.
+
+    The start is kept.
+    """
     tape = Tape()
-    driven(tape)
-    assert not any(call.startswith("report") for call in tape.calls)
-
-
-def test_ctrl_c_while_it_compiles():
-    """There is no result yet, so it is raised, once the chunk is compiled."""
+    tape.advance = lambda _: [signal.raise_signal(signal.SIGINT) for _ in range(presses)]
+    kept, keeper = kept_steps(tape)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        tape = Tape()
-        tape.advance = lambda num_steps: signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            driven(tape)
-        assert tape.calls == ["look"]
+            driven(tape, keeper=keeper)
+        assert (tape.calls, kept) == (done, [0])
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -1,4 +1,4 @@
-"""Callbacks, progress and Ctrl-C during a run."""
+"""Callbacks: what they may say and see; `driver/test_chunks.py` has Ctrl-C in them."""
 
 import time
 
@@ -17,33 +17,6 @@ OPTIONS = {"num_searches": 3, "chunk_steps": 16, "exchange": js.ring(every=6), "
 
 def solve(key=0, **options):
     return js.solve(PROBLEM, SEARCH, key, **OPTIONS | {"max_steps": 80} | options)
-
-
-def interrupt(snapshot):
-    if snapshot.step >= 32:
-        raise KeyboardInterrupt
-
-
-def test_interrupt_in_a_callback():
-    """Ctrl-C between chunks returns the best so far, and the run can continue from there."""
-    broken, whole = solve(callback=interrupt), solve()
-    assert (broken.status, broken.success, broken.nit) == (Status.INTERRUPTED, False, 32)
-    assert broken.fun == solve(max_steps=32).fun
-    resumed = solve(state=broken.state)
-    assert_same_results(resumed, whole)
-    assert resumed.nfev + broken.nfev == whole.nfev
-
-
-def test_interrupt_after_the_target():
-    """Ctrl-C in the callback of the last chunk does not take the success away."""
-
-    def at_the_end(snapshot):
-        if snapshot.status == Status.TARGET:
-            raise KeyboardInterrupt
-
-    result = js.solve(line(), countdown(), 0, num_searches=2, target=10, callback=at_the_end)
-    assert result.first_hit == (10, 0)
-    assert result.success
 
 
 @pytest.mark.parametrize("answer", [1, np.array([True])], ids=repr)

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import MATRIX_OF_FOUR, annealing, changed, refuses, shortest
+from probes import MATRIX_OF_FOUR, annealing, changed, distances_of, refuses, shortest
 
 import jaxopt_search as js
 from jaxopt_search.problems.tsp.construction import constructed_tour
@@ -12,10 +12,6 @@ from jaxopt_search.problems.tsp.construction import constructed_tour
 def solve(problem, **options):
     options = {"max_steps": 200, "num_searches": 8} | options
     return js.solve(problem, annealing(3.0), 0, **options)
-
-
-def distances_of(points):
-    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
 
 
 PLACES = np.random.default_rng(0).random((7, 2))
@@ -119,20 +115,13 @@ def test_target_is_not_met_by_a_forbidden_edge():
     assert result.fun <= 10**6 or not result.success
 
 
-@pytest.mark.parametrize("unit", [10**9, 10**12], ids=["1e9", "1e12"])
-def test_common_divisor(unit):
-    """Integers beyond int32 with a common divisor are solved exactly, in units."""
-    matrix = MATRIX_OF_FOUR * unit
-    result = solve(js.tsp(matrix))
-    assert result.fun == shortest(matrix.tolist())
-    expected = [int(matrix[tour, np.roll(tour, -1)].sum()) for tour in result.solutions]
-    np.testing.assert_array_equal(result.costs, expected)
-
-
 def test_common_divisor_and_target():
-    """A target between two multiples of the divisor is met by the lower one only."""
-    matrix, best = MATRIX_OF_FOUR * 10**9, 10**9 * shortest(MATRIX_OF_FOUR)
+    """Integers beyond int32 are solved in units; a target between two is met by the lower only."""
+    unit = 10**12
+    matrix, best = MATRIX_OF_FOUR * unit, unit * int(shortest(MATRIX_OF_FOUR))
     problem = js.tsp(matrix)
     assert solve(problem, target=best + 1).success
     result = solve(problem, target=best - 1)
     assert (result.success, result.status) == (False, js.Status.MAX_STEPS)
+    expected = [int(matrix[tour, np.roll(tour, -1)].sum()) for tour in result.solutions]
+    assert result.costs.tolist() == expected and result.fun == best

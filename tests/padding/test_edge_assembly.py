@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import distances_of
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -28,7 +29,7 @@ def test_children_do_not_depend_on_the_capacity(n, is_matrix):
     points = generator.random((n, 2)) * 100
     exact = js.tsp_from_coords(points)
     if is_matrix:
-        exact = js.tsp(np.hypot(*(points[:, None] - points).transpose(2, 0, 1)).round().astype(int))
+        exact = js.tsp(distances_of(points).round().astype(int))
     own, given = generator.permuted(np.tile(np.arange(n, dtype=np.int32), (2, NUM, 1)), axis=2)
     expected = np.asarray(children(js.edge_assembly(exact), exact, own, given))
     assert (expected != own).any()

@@ -1,7 +1,6 @@
 """What is drawn is the tour and the history, on the axes given."""
 
 import itertools
-import sys
 
 import jax.numpy as jnp
 import made
@@ -55,16 +54,6 @@ def test_bad_arguments_are_refused(options):
     """An unknown axis, and lists of another length than the runs."""
     with pytest.raises(ValueError, match="expected"):
         plotting.plot_convergence([HISTORY], ax=plotting.detached_axes(), **options)
-
-
-def test_a_missing_matplotlib_is_named(monkeypatch):
-    """The error is one line with the command that installs it."""
-    for module in ("matplotlib", "matplotlib.pyplot", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=r"pip install matplotlib"):
-        plotting.plot_convergence([HISTORY])
-    with pytest.raises(ImportError, match=r"pip install matplotlib"):
-        plotting.detached_axes()
 
 
 def test_an_assignment_is_a_map_of_its_cost():

@@ -1,7 +1,6 @@
 """Run times: known distributions, parameters found again, and what p runs are worth."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -97,10 +96,3 @@ def test_what_is_fitted_is_finite(family):
         found = run_times.fit(times, family)
         assert 0 <= found.misfit <= 1
         assert all(math.isfinite(found.time_by(0.5, runs)) for runs in (1, 30))
-
-
-def test_without_scipy_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    text = "run times need SciPy: pip install scipy"
-    with pytest.raises(ImportError, match=text):
-        run_times.fit([1.0, 2.0])

@@ -47,7 +47,7 @@ def sinking(step):
 
 @functools.cache
 def words():
-    """The words of all searches: [S, T, slots, 2]."""
+    """The words of all searches, and the exponential draws of them: [S, T, slots, 2] each."""
     slots = jnp.arange(MOVES + 1, dtype=jnp.uint32)
     index = jnp.arange(SEARCHES, dtype=jnp.uint32)
     keys = random.search_key(random.as_key(4), index, jnp.uint32(0))
@@ -57,30 +57,37 @@ def words():
 
     each_step = jax.vmap(at, in_axes=(None, 0))
     drawn = jax.jit(jax.vmap(each_step, in_axes=(0, None)))
-    return np.asarray(drawn(keys, jnp.arange(STEPS, dtype=jnp.uint32))).tolist()
+    found = drawn(keys, jnp.arange(STEPS, dtype=jnp.uint32))
+    return np.asarray(found).tolist(), np.asarray(random.exponential(found)).tolist()
 
 
-def slow_threshold(step, delta, cost, memory):
+def slow_metropolis(step, delta, cost, memory, exponential):
+    return delta <= 8 * exponential
+
+
+def slow_threshold(step, delta, *_):
     return delta <= (1e30 if step < 20 else max(60 - step // 2, 0))
 
 
-def slow_late(step, delta, cost, memory):
+def slow_late(step, delta, cost, memory, _):
     """Algorithm 2 of Burke and Bykov: C(s*) < f[v] or C(s*) <= C(s)."""
     return cost + delta < memory[step % len(memory)] or delta <= 0
 
 
-def slow_walk(passes, costs, solution, own_words, *, moves, choose, length=0):
+def slow_walk(passes, costs, solution, drawn, *, moves, choose, length=0):
     """Returns where a search ends, its lowest cost, how many moves it made, and its memory."""
     cost = lowest = costs[solution]
     memory, num_made = [cost] * length, 0
-    for step, of_step in enumerate(own_words):
-        words = [of_step[lane][0] for lane in range(moves)]
-        targets = [(solution + (word * (2 * REACH + 1) >> 32) - REACH) % SIZE for word in words]
-        real = [target for target in targets if target != solution]
-        if choose == "best":
-            real = sorted(real, key=lambda target: costs[target])[:1]
-        for target in real:
-            if passes(step, costs[target] - cost, cost, memory):
+    for step, (words, exponentials) in enumerate(zip(*drawn, strict=True)):
+        real = []
+        for (word, _), (_, own) in list(zip(words, exponentials, strict=True))[:moves]:
+            target = (solution + (word * (2 * REACH + 1) >> 32) - REACH) % SIZE
+            real += [(target, own)] if target != solution else []
+        if choose == "best":  # it is tested by a word behind those of all proposals
+            real = sorted(real, key=lambda move: costs[move[0]])[:1]
+            real = [(target, exponentials[moves][0]) for target, _ in real]
+        for target, exponential in real:
+            if passes(step, costs[target] - cost, cost, memory, exponential):
                 solution, num_made = target, num_made + 1
                 break
         cost = costs[solution]
@@ -91,6 +98,7 @@ def slow_walk(passes, costs, solution, own_words, *, moves, choose, length=0):
 
 
 RULES = {
+    "metropolis": (js.acceptance.metropolis(8.0), slow_metropolis, {}),
     "threshold": (js.acceptance.threshold(sinking), slow_threshold, {}),
     "greedy": (js.acceptance.greedy(), lambda step, delta, *_: delta <= 0, {}),
     "strict": (js.acceptance.greedy(sideways=False), lambda step, delta, *_: delta < 0, {}),
@@ -101,7 +109,9 @@ RULES = {
 @pytest.mark.parametrize(
     ("name", "moves", "choose", "keep_best", "dtype"),
     [
-        ("threshold", MOVES, "first", "standard", np.float32),
+        ("metropolis", MOVES, "best", "light", np.int32),
+        ("metropolis", MOVES, "first", "standard", np.float32),
+        ("threshold", MOVES, "first", "standard", np.int32),
         ("greedy", MOVES, "first", "light", np.int32),
         ("strict", 1, "best", "standard", np.int32),
         ("late", MOVES, "best", "light", np.float32),
@@ -109,7 +119,7 @@ RULES = {
     ids=str,
 )
 def test_the_walk_is_that_of_a_slow_reference(name, moves, choose, keep_best, dtype):
-    """200 steps of 8 searches."""
+    """200 steps of 8 searches: the first of equally cheap moves, and never a null move."""
     rule, passes, memory = RULES[name]
     problem = levels(dtype)
     search = js.local_search(
@@ -119,8 +129,8 @@ def test_the_walk_is_that_of_a_slow_reference(name, moves, choose, keep_best, dt
     end = js.advance(problem, search, start, STEPS, implementation="xla")
     costs = np.asarray(problem.costs).tolist()
     slow = [
-        slow_walk(passes, costs, solution, own, moves=moves, choose=choose, **memory)
-        for solution, own in zip(start.searches.representation.tolist(), words(), strict=True)
+        slow_walk(passes, costs, solution, drawn, moves=moves, choose=choose, **memory)
+        for solution, *drawn in zip(start.searches.representation.tolist(), *words(), strict=True)
     ]
     solutions, lowest, num_made, memories = zip(*slow, strict=True)
     assert end.searches.representation.tolist() == list(solutions)

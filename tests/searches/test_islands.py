@@ -7,16 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import linear_ordering, small_qap
+from probes import costs_of
 from references import stream_at, swaps
 
 import jaxopt_search as js
-
-
-@jax.jit
-def costs_of(problem, solutions):
-    """Returns the full cost of each individual of each island, [..., P, n]."""
-    flat = solutions.reshape(-1, solutions.shape[-1])
-    return jax.vmap(problem.cost)(flat).reshape(solutions.shape[:-1])
 
 
 @jax.jit

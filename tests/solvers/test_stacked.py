@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from kept_runs import arrays_of
 from kernels import launches
-from probes import broken_at, shortest
+from probes import broken_at, distances_of, shortest
 from qaps import cheapest
 from ways import needs_cpu
 
@@ -39,10 +39,6 @@ def matrices(*sizes):
 
 def length(points, tour):
     return np.hypot(*(points[tour] - points[np.roll(tour, -1)]).T).sum()
-
-
-def distances_of(points):
-    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
 
 
 def cost(flow, distance, assignment):

@@ -21,12 +21,8 @@ def objects_of(states):
 
 def members_of(sets):
     """Returns the members of each of [X, words] uint32 sets."""
-    words = np.asarray(sets)
-    return [{32 * w + b for w, b in _bits(row)} for row in words]
-
-
-def _bits(row):
-    return ((w, b) for w, word in enumerate(row.tolist()) for b in range(32) if word >> b & 1)
+    bits = np.unpackbits(np.asarray(sets).view(np.uint8), axis=-1, bitorder="little")
+    return [set(np.flatnonzero(row).tolist()) for row in bits]
 
 
 def expected(seed, heuristics, problem, states, active=None, num_successors=1, order="fixed"):

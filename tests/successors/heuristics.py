@@ -12,17 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from successors.traces import (  # noqa: F401  (tests take them from here)
-    ALONE,
-    COUPLED,
-    UNTOUCHED,
-    WITHOUT_VALUE,
-    Coupling,
-    Noting,
-    State,
-    noted,
-    states,
-)
+from successors.traces import ALONE, COUPLED, Noting, states  # noqa: F401, for tests
 
 import jaxopt_search as js
 import jaxopt_search.successors

@@ -3,10 +3,17 @@
 import jax
 import numpy as np
 from successors import heuristics as parts
-from successors import reference, traces
+from successors import traces
 
 
-class _Plain(reference.Heuristic):
+class _Plain:
+    """A heuristic for the reference.
+
+    Its `aggregates` are triples (combine, neutral, of) on tuples of NumPy scalars.
+    """
+
+    aggregates = ()
+
     def __init__(self, heuristic, problem):
         self.problem = jax.tree.map(np.asarray, problem)
         for name in ("num_variables", "max_possibilities", "number", "offset"):
@@ -32,6 +39,9 @@ class _Plain(reference.Heuristic):
     def could_not_assign(self, state, variable):
         state.values[self.offset + variable] = traces.WITHOUT_VALUE
         self.note(state, traces.COULD_NOT_ASSIGN, variable)
+
+    def active_now(self, state, left):
+        return left
 
     def assign(self, state, variable, possibility):
         state.values[self.offset + variable] = possibility

@@ -3,7 +3,7 @@
 Köster, Groß, Krüger, "FANG: Fast and Efficient Successor-State Generation for Heuristic
 Optimization on GPUs", Algorithms 1 to 4, with the numbers drawn as the library documents them. It
 shares no code with the library, the generator included, so that a fault in one does not hide in
-the other.
+the other. Heuristics are those of `plain.py`, for which a state is any object, changed in place.
 """
 
 import copy
@@ -15,48 +15,6 @@ _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _WORD = 2**32
 _MAX_LANES = 256
 _FOR_STATE, _FOR_SUCCESSOR, _FOR_ORDER = 6, 7, 2**31
-
-
-class Heuristic:
-    """A local heuristic in plain Python; `state` is any object, changed in place.
-
-    Attributes:
-      num_variables: of this type.
-      max_possibilities: of each variable.
-      independent: whether all variables are decided before the first is assigned.
-      aggregates: triples (combine, neutral, of) on tuples of NumPy scalars.
-    """
-
-    num_variables: int
-    max_possibilities: int
-    independent: bool = False
-    aggregates: Sequence[tuple[Callable, tuple, Callable]] = ()
-
-    def num_possibilities(self, state: Any, variable: int) -> int:
-        return self.max_possibilities
-
-    def rate(self, state: Any, variable: int, possibility: int) -> tuple:
-        """Returns the rating, a tuple of numbers."""
-        raise NotImplementedError
-
-    def weight(self, rating: tuple, aggregates: tuple) -> int:
-        raise NotImplementedError
-
-    def assign(self, state: Any, variable: int, possibility: int) -> None:
-        raise NotImplementedError
-
-    def could_not_assign(self, state: Any, variable: int) -> None: ...
-
-    def before_state(self, state: Any) -> None: ...
-
-    def after_state(self, state: Any) -> None: ...
-
-    def before_variable(self, state: Any, variable: int) -> None: ...
-
-    def after_variable(self, state: Any, variable: int) -> None: ...
-
-    def active_now(self, state: Any, left: set[int]) -> set[int]:
-        return left
 
 
 class Successors(NamedTuple):
@@ -135,7 +93,7 @@ def aggregated(
     return totals[0]
 
 
-def weights_of(heuristic: Heuristic, state: Any, variable: int) -> list[int]:
+def weights_of(heuristic: Any, state: Any, variable: int) -> list[int]:
     """Returns the weight of each possibility that the variable has."""
     most = heuristic.max_possibilities
     number = min(max(heuristic.num_possibilities(state, variable), 0), most)
@@ -164,7 +122,7 @@ def next_of(own: tuple[int, int], number: int, turn: int, left: Iterable[int], o
 
 
 def choose(
-    heuristic: Heuristic, state: Any, own: tuple[int, int], number: int, variable: int
+    heuristic: Any, state: Any, own: tuple[int, int], number: int, variable: int
 ) -> int | None:
     """Returns the possibility drawn for a variable of type `number`."""
     high, low = threefry2x32(own, (variable, number), 13)
@@ -173,7 +131,7 @@ def choose(
 
 
 def assign_type(
-    heuristic: Heuristic,
+    heuristic: Any,
     state: Any,
     own: tuple[int, int],
     number: int,
@@ -205,7 +163,7 @@ def assign_type(
 
 def generate(
     key: tuple[int, int],
-    heuristics: Sequence[Heuristic],
+    heuristics: Sequence[Any],
     states: Sequence[Any],
     active: Sequence[Sequence[Iterable[int]]] | None = None,
     num_successors: int = 1,

@@ -2,11 +2,10 @@
 
 import itertools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import refuses
+from probes import costs_of, refuses
 
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
@@ -35,11 +34,6 @@ def in_full(given, solution):
         used[agent] += loads[agent][job]
     over = sum(max(0, one - room) for one, room in zip(used, capacities, strict=True))
     return sum(costs[agent][job] for job, agent in enumerate(solution)), over
-
-
-@jax.jit
-def costs_of(problem, solutions):
-    return jax.vmap(problem.cost)(solutions)
 
 
 @pytest.mark.parametrize("kind", ["integer", "float"])

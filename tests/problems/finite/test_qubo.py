@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import refuses
+from probes import costs_of, refuses
+from scipy import sparse
 
 import jaxopt_search as js
 from jaxopt_search.checks import MAX_INT32
@@ -39,11 +40,6 @@ def cut(weights, side):
     return sum(weights[i][j] for i, j in pairs if side[i] != side[j])
 
 
-@jax.jit
-def costs_of(problem, solutions):
-    return jax.vmap(problem.device_cost)(solutions)
-
-
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("kind", ["integer", "float"])
 def test_costs_and_moves_are_those_of_the_matrix(storage, kind):
@@ -71,17 +67,6 @@ def test_the_cost_of_a_cut_is_minus_its_weight(storage):
     assert [problem.host.cost(side) for side in sides] == expected
 
 
-class Coordinates:
-    """A sparse matrix as SciPy has them, with an entry in two parts."""
-
-    def __init__(self, entries, shape):
-        self.row, self.col, self.data = map(np.array, zip(*entries, strict=True))
-        self.shape = shape
-
-    def tocoo(self):
-        return self
-
-
 def test_all_forms_of_input_make_one_problem():
     """A matrix, a sparse one, a list; the halves of an asymmetric one; truth values, floats."""
     given = np.array([[1, 2, 0], [0, -3, 4], [5, 0, 0]])
@@ -91,7 +76,7 @@ def test_all_forms_of_input_make_one_problem():
     others = [
         js.qubo(given.T.tolist()),
         js.qubo(given.astype(np.float32)),
-        js.qubo(Coordinates(listed, (3, 3))),
+        js.qubo(sparse.coo_array((numbers[:, 2], numbers[:, :2].T), (3, 3))),
         js.qubo(numbers[:, 2], entries=numbers[:, :2]),
     ]
     for other in others:

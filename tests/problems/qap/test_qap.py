@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from qaps import KINDS, costs_of, double_sum, matrices
+from probes import costs_of
+from qaps import KINDS, double_sum, matrices
 
 import jaxopt_search as js
 from jaxopt_search.problems.qap.build import qap

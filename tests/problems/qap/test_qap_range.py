@@ -6,13 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from qaps import (
-    all_assignments,
-    all_pairs,
-    costs_of,
-    deltas_of,
-    matrices,
-)
+from probes import costs_of
+from qaps import all_assignments, all_pairs, deltas_of, matrices
 
 import jaxopt_search as js
 from jaxopt_search.datasets import readers
@@ -93,7 +88,7 @@ def test_deltas_that_fit(largest, is_fit):
 
 
 def test_every_qaplib_file(data_dir):
-    """All are accepted as they are, and published solutions cost what is said.
+    """All are there by name, accepted as they are, and published solutions cost what is said.
 
     Swaps of some are in neighborhoods/test_swap_table.py.
     """
@@ -102,7 +97,7 @@ def test_every_qaplib_file(data_dir):
     paths = {path.stem: path for path in (data_dir / "qaplib").glob("*.dat")}
     assert len(paths) > 100
     for name, path in paths.items():
-        instance = js.datasets.load_qaplib(path)
+        instance = js.datasets.load(name, data_dir=data_dir)
         _, _, found = readers.load_qaplib_solution(path.with_suffix(".sln"))
         problem = qap_from_instance(instance)
         assert problem.host.unit == 1

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import coords_tsp, matrix_tsp
+from probes import distances_of
 
 import jaxopt_search as js
 from jaxopt_search.problems.tsp import candidates, traced
@@ -43,10 +44,6 @@ TABLES = {
     "matrix": lambda points: js.tsp(distances_of(points)),
     "device": lambda points: traced.of_arrays(jnp.asarray(points, jnp.float32)),
 }
-
-
-def distances_of(points):
-    return np.hypot(*np.moveaxis(points[:, None] - points, 2, 0))
 
 
 def lists_of(table, points, num, kind="spread"):

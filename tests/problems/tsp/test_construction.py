@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from cases import coords_tsp, matrix_tsp
+from probes import edges
 
 import jaxopt_search as js
 from jaxopt_search.problems.tsp import candidates
@@ -86,10 +87,6 @@ def test_the_shortest_edges_come_first(problem, num_candidates):
     assert sorted(tour) == list(range(30))
     length, expected = matrix[tour, np.roll(tour, -1)].sum(), by_hand(matrix)
     assert length == pytest.approx(expected, rel=0 if num_candidates == 29 else 0.25)
-
-
-def edges(tour):
-    return {frozenset(pair) for pair in zip(tour, np.roll(tour, -1), strict=True)}
 
 
 @pytest.mark.parametrize("n", [4, 5, 8, 11])

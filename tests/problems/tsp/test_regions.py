@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import edges
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -42,10 +43,6 @@ def cut(tour: np.ndarray, room: int = 3 * N) -> regions.Regions:
 @jax.jit
 def neighbors_after(tour: Any, part: regions.Regions, orders: Any) -> jax.Array:
     return regions.neighbors_after(tour, part, orders)
-
-
-def edges(tour: np.ndarray) -> set[frozenset[int]]:
-    return set(map(frozenset, zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)))
 
 
 def edges_of(neighbors: Any) -> set[frozenset[int]]:
