@@ -88,7 +88,7 @@ _STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, num_candidates=6, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
-_MOST_ON_GPU, _MOST_ON_CPU = 40_000, 8_000
+_MOST_ON_GPU, _MOST_ON_CPU = 40_000, 20_000
 _ASYMMETRIC_TSP_ON_CPU = Recipe(
     hottest=2.0, coldest=0.04, num_searches=16, moves_per_search=12, num_candidates=8
 )
@@ -158,14 +158,15 @@ def solve_tsp(
 
     The first round is short, and each further one ends after four times as long as the one before
     it, or at the limit: so the time to a good tour hardly depends on the limit. At the start of a
-    round the first search keeps the best tour so far, and the others restart.
+    round the first search keeps the best tour so far, and the others restart. From constructed
+    tours there is a single round.
 
     Temperatures follow from the instance. With `max_seconds` only, cooling keeps pace with the
     clock, so the result depends on the speed of the machine; with `max_steps`, it does not. An
     asymmetric instance is annealed by 3-opt moves that keep the direction (`three_opt`), as the
     searches are resampled (`resample`); its constructed tour comes from assignment problems.
 
-    More cities by their coordinates than 8000 on a CPU or 40,000 on a GPU are one tour, from a
+    More cities by their coordinates than 20,000 on a CPU or 40,000 on a GPU are one tour, from a
     space-filling curve, which is searched in many regions at once (`regional_search`), spread over
     the devices, and cools likewise. A step is then one of all regions.
 
@@ -323,9 +324,11 @@ def _tours(
 
 
 def _needs_good_tours(problem: TSP, device: jax.Device, timer: Timer) -> bool:
-    """Returns whether random tours are too long for the device's numbers or, on a CPU, the limit."""
-    if not is_cpu(device) or problem.host.starts is not None:
-        return problem.host.starts is not None
+    """Returns whether random tours are too long for int32 or, on a CPU, for the limit."""
+    if problem.host.starts is not None:
+        return True
+    if not is_cpu(device):
+        return False
     n, (seconds, steps) = int(problem.n), (timer.max_seconds, timer.max_steps)
     counted = n * max(n, _LEAST_COUNTED)
     is_short = seconds is not None and seconds < _SECONDS_FROM_RANDOM * counted
