@@ -77,9 +77,9 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # On a CPU, the fewest searches, cities for each, and searches times squared cities that come down
 # within about ten seconds. Random tours need so many seconds or steps for each city, times the
-# cities, of which at least so many count.
+# cities, or times so many if there are fewer.
 _LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU = 16, 16, 2e8
-_SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM, _LEAST_COUNTED = 5e-6, 0.1, 500
+_SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = (5e-6, 500), (0.1, 200)
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
@@ -329,10 +329,13 @@ def _needs_good_tours(problem: TSP, device: jax.Device, timer: Timer) -> bool:
         return True
     if not is_cpu(device):
         return False
-    n, (seconds, steps) = int(problem.n), (timer.max_seconds, timer.max_steps)
-    counted = n * max(n, _LEAST_COUNTED)
-    is_short = seconds is not None and seconds < _SECONDS_FROM_RANDOM * counted
-    return is_short or (steps is not None and steps < _STEPS_FROM_RANDOM * counted)
+    n = int(problem.n)
+
+    def is_short(limit: float | None, needed: float, least: int) -> bool:
+        return limit is not None and limit < needed * n * max(n, least)
+
+    is_soon = is_short(timer.max_seconds, *_SECONDS_FROM_RANDOM)
+    return is_soon or is_short(timer.max_steps, *_STEPS_FROM_RANDOM)
 
 
 def _num_tours(n: int, seconds: float) -> int:
