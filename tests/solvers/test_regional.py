@@ -7,14 +7,15 @@ from ways import ON_GPU
 import jaxopt_search as js
 from jaxopt_search.solvers import regional, tsp
 
-N = 8100
+N = 3000
 POINTS = np.random.default_rng(5).integers(0, 9000, (N, 2))
 
 
 def test_a_large_instance_is_searched_in_regions(tmp_path, monkeypatch):
     """It improves, begins where it is told to, and resumes bit for bit on two devices."""
     monkeypatch.setattr(regional, "_LOOKS", 3)
-    monkeypatch.setattr(tsp, "_MOST_ON_GPU", N - 1)
+    for most in ("_MOST_ON_CPU", "_MOST_ON_GPU"):
+        monkeypatch.setattr(tsp, most, N - 1)
     options = {"metric": "EUC_2D", "key": 3, "start": 7, "target": None, "max_steps": 2}
     one, two = {"devices": 1}, {"devices": 1 if ON_GPU else 2}
     whole = js.solve_tsp(POINTS, **options, **one)
