@@ -323,7 +323,7 @@ def _tours(
 
 
 def _needs_good_tours(problem: TSP, device: jax.Device, timer: Timer) -> bool:
-    """Returns whether random tours are too long for the device's numbers or, on a CPU, the limit."""
+    """Returns whether random tours are too long for the device's numbers, or on a CPU the limit."""
     if not is_cpu(device) or problem.host.starts is not None:
         return problem.host.starts is not None
     n, (seconds, steps) = int(problem.n), (timer.max_seconds, timer.max_steps)
