@@ -5,6 +5,7 @@ from typing import Any
 
 from jaxopt_search.neighborhoods import Flip
 from jaxopt_search.problems.finite.qubo import QUBO, max_cut, qubo
+from jaxopt_search.problems.matrix_input import refuse_options
 from jaxopt_search.results import Result
 from jaxopt_search.solvers.anneal import anneal, completed
 from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
@@ -61,7 +62,7 @@ def solve_max_cut(
 
     Args:
       weights: [n, n] real numbers, symmetric, dense or sparse, or a graph; or with `edges` their
-        weights, as `max_cut` takes them.
+        weights, as `max_cut` takes them; or a problem that it returns.
       key: an integer seed or a `jax.random.key`.
       edges: [m, 2] integers, as in `max_cut`.
       num_vertices: likewise.
@@ -81,7 +82,10 @@ def solve_max_cut(
       >>> solve_max_cut(1, edges=square, max_steps=100).fun
       4
     """
-    problem = max_cut(weights, edges=edges, num_vertices=num_vertices)
+    if isinstance(problem := weights, QUBO):
+        refuse_options("a problem", edges=edges, num_vertices=num_vertices)
+    else:
+        problem = max_cut(weights, edges=edges, num_vertices=num_vertices)
     if callable(callback):
         callback = Opposite(callback)
     options |= {"callback": callback, "target": opposite_target(target)}

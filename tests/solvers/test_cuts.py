@@ -27,6 +27,7 @@ def test_the_heaviest_cut_of_a_torus():
     assert (result.x[EDGES[:, 0]] != result.x[EDGES[:, 1]]).all()
     assert result.nit < 20_000 and result.costs.max() == len(EDGES)
     assert seen[-1] == (len(EDGES), len(EDGES)) and result.history[-1].best == len(EDGES)
+    assert js.solve_max_cut(js.max_cut(1, edges=EDGES), max_steps=1000).fun == len(EDGES)
 
 
 def test_a_target_does_not_wait_for_a_long_limit():

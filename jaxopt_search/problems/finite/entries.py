@@ -26,7 +26,7 @@ def entries_of(
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
     """Returns the entries of a matrix or list: n, rows, columns, and finite values.
 
-    The values are int64 or float64, of which sums also fit.
+    The values are int64 or float64, of which sums also fit; or Python integers.
 
     Args:
       values: the matrix, or with `entries` the values of these.
@@ -63,9 +63,7 @@ def entries_of(
         array = array[places]
     largest, kind = bounds.largest_of(array) if array.size else 0, np.float64
     if has_exact_costs(dtype, "numbers", array):
-        if largest * array.size >= _SAFE:
-            raise ValueError(f"{name} holds {largest}, beyond int32 ({bounds.MAX_INT32})")
-        kind = np.int64
+        kind = np.int64 if largest * array.size < _SAFE else object
     else:
         most = bounds.MAX_FLOAT32 / (8 * max(array.size, 1))
         bounds.check_floats(largest, most, f"numbers in {name}")
@@ -90,7 +88,7 @@ def edges_of(
     if not is_matrix:
         return first, second, sums
     # Symmetric but for rounding noise.
-    is_exact = values.dtype.kind == "i"
+    is_exact = values.dtype.kind in "iO"
     noise = 0 if is_exact else 1e-6 * np.abs(values).max(initial=0)
     *_, apart = merged_pairs(n, rows, columns, np.where(rows < columns, values, -values))
     if (np.abs(apart) > noise).any():

@@ -262,12 +262,12 @@ def generalized_assignment(
     is_exact = matrix_input.has_exact_costs(dtype, "costs", costs)
     costs = costs.astype(np.int64 if is_exact else np.float64)
     total = sum(map(int, loads.max(axis=0)))
-    most = max(total, int(loads.sum(axis=1, dtype=object).max()), int(capacities.max()))
+    most = max(total, int(loads.sum(axis=1, dtype=object).max()))
     if most > MAX_INT32 // 2:
         raise ValueError(
-            f"loads and capacities sum to {most}, expected up to {MAX_INT32 // 2}, for int32;"
-            " divide by a constant"
+            f"loads sum to {most}, expected up to {MAX_INT32 // 2}, for int32; divide by a constant"
         )
+    capacities = np.minimum(capacities, MAX_INT32 // 2)  # there is room for all either way
     (m, n), dtype = costs.shape, jnp.int32 if is_exact else jnp.float32
     low, high = (_total(part(axis=0), is_exact) for part in (costs.min, costs.max))
     largest = int(costs.max()) - int(costs.min()) if is_exact else largest_of(costs)

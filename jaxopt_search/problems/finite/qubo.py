@@ -436,13 +436,14 @@ def _build(
     size = 4 * n * n if is_dense else 16 * (n + num_pairs)
     bounds.check_bytes(size, f"{name} of {n} variables and {num_pairs} pairs")
     counted, unit, dtype = terms, 1, jnp.float32
-    if terms.linear.dtype.kind == "i":
+    if terms.linear.dtype.kind in "iO":
         found, dtype = bounds.qubo_bounds(*terms), jnp.int32
         if not found.fit:
             unit = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
             counted = terms.over(unit)
             if not bounds.qubo_bounds(*counted).fit:
                 raise found.refusal(f"{name} gives", "moves", "a problem of dtype='float32'")
+            counted = Terms(*(part.astype(np.int64) for part in counted))
     refuse_orphans()
     is_whole = isinstance(offset, int) and not offset % unit
     offset = offset // unit if is_whole else offset / unit

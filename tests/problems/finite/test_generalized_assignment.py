@@ -75,6 +75,9 @@ def test_bounds_are_proven():
         [[MAX_INT32, 0], [0, 0]], loads, capacities, dtype="float32"
     )
     assert inexact.costs.dtype == jnp.float32
+    roomy = js.generalized_assignment(ONES, ONES, [10**12, 1])
+    assert roomy.host.is_feasible(solutions(2, 3)[0])
+    assert costs_of(roomy, solutions(2, 3)).max() > roomy.host.max_feasible
     zeros = js.generalized_assignment(np.zeros((2, 2)), loads, capacities, dtype="float32")
     found = np.asarray(costs_of(zeros, x)) <= zeros.host.max_feasible
     np.testing.assert_array_equal(found, [zeros.host.is_feasible(one) for one in x])

@@ -118,8 +118,11 @@ def test_bounds_are_tight_and_sums_may_wrap():
     assert large.host.unit == 10**16
     assert large.host.in_full(int(large.device_cost(jnp.int32([0, 1, 0])))) == -5 * 10**16
     assert large.host.cost(np.array([0, 1, 0])) == -5 * 10**16
-    with refuses(ValueError, "matrix holds 9000000000000000001, beyond int32"):
+    with refuses(ValueError, "matrix gives costs from 0 to 9e+18", "beyond int32"):
         js.qubo([[9 * 10**18 + 1, 2], [0, 3]])
+    largest = js.qubo([[-3 * 2**60, 2**61], [2**61, -(2**60)]])
+    ones = np.ones(2, np.int32)
+    assert (largest.host.unit, largest.host.cost(ones)) == (2**60, 0)
     inexact = js.qubo([[9 * 10**18 + 1, 2], [0, 3]], dtype="float32")
     assert inexact.linear.dtype == jnp.float32
 
