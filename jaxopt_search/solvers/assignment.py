@@ -1,4 +1,4 @@
-"""One call from costs, sizes and capacities to who does what: `solve_assignment`."""
+"""One call from costs, loads and capacities to who does what: `solve_assignment`."""
 
 import dataclasses
 from typing import Any
@@ -42,7 +42,7 @@ _STEPS_PER_SECOND = 10**6  # about
 @host_driver
 def solve_assignment(
     costs: Any,
-    sizes: Any = None,
+    loads: Any = None,
     capacities: Any = None,
     key: Any = 0,
     *,
@@ -63,7 +63,7 @@ def solve_assignment(
     Args:
       costs: [m, n] real numbers, of each agent (row) with each job (column); or a problem that
         `generalized_assignment` returns, and nothing else. To maximize profits, negate them.
-      sizes: [m, n] integers from 0 on, how much of each agent's capacity each job takes; or [n],
+      loads: [m, n] integers from 0 on, how much of each agent's capacity each job takes; or [n],
         the same of all.
       capacities: [m] integers from 0 on.
       key: an integer seed or a `jax.random.key`.
@@ -88,14 +88,14 @@ def solve_assignment(
     """
     problem = costs
     if isinstance(costs, GeneralizedAssignment):
-        refuse_options("a problem", sizes=sizes, capacities=capacities)
+        refuse_options("a problem", loads=loads, capacities=capacities)
     else:
-        for name, value in {"sizes": sizes, "capacities": capacities}.items():
+        for name, value in {"loads": loads, "capacities": capacities}.items():
             if value is None:
                 raise ValueError(f"{name} is None, expected numbers, as costs is no problem")
-        if np.ndim(sizes) == 1:
-            sizes = np.broadcast_to(sizes, (np.size(capacities), len(sizes)))
-        problem = generalized_assignment(costs, sizes, capacities)
+        if np.ndim(loads) == 1:
+            loads = np.broadcast_to(loads, (np.size(capacities), len(loads)))
+        problem = generalized_assignment(costs, loads, capacities)
     resolved = resolve(**options, max_seconds=max_seconds)
     with resolved.team.same_call():
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU

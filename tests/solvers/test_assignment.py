@@ -41,17 +41,17 @@ def test_a_planted_optimum_is_found_and_bounded(kind):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sizes_may_be_the_same_for_all_agents(seed):
+def test_loads_may_be_the_same_for_all_agents(seed):
     """The optimum of all assignments, where few fit."""
     rng = np.random.default_rng(seed)
-    costs, sizes = rng.integers(0, 50, (3, 7)), rng.integers(3, 12, 7)
-    capacities = np.full(3, sizes.sum() // 3 + 2)
+    costs, loads = rng.integers(0, 50, (3, 7)), rng.integers(3, 12, 7)
+    capacities = np.full(3, loads.sum() // 3 + 2)
     fitting = [
         costs[list(x), np.arange(7)].sum()
         for x in itertools.product(range(3), repeat=7)
-        if (np.bincount(x, sizes, 3) <= capacities).all()
+        if (np.bincount(x, loads, 3) <= capacities).all()
     ]
-    result = js.solve_assignment(costs, sizes, capacities, max_steps=20_000, **QUICK)
+    result = js.solve_assignment(costs, loads, capacities, max_steps=20_000, **QUICK)
     assert (result.fun, result.feasible) == (min(fitting), True)
     assert result.bound <= min(fitting)
 
@@ -59,15 +59,15 @@ def test_sizes_may_be_the_same_for_all_agents(seed):
 def test_searches_leave_an_overload_that_no_move_lessens():
     """14 of 729 assignments fit, and all searches find one, from whatever start."""
     costs = [[29, 23, 27, 7, 10, 24], [9, 22, 3, 1, 27, 9], [5, 7, 0, 22, 26, 0]]
-    sizes = [[5, 3, 6, 7, 7, 0], [0, 9, 0, 5, 4, 3], [0, 1, 5, 1, 7, 8]]
-    problem = js.generalized_assignment(costs, sizes, [6, 7, 5])
+    loads = [[5, 3, 6, 7, 7, 0], [0, 9, 0, 5, 4, 3], [0, 1, 5, 1, 7, 8]]
+    problem = js.generalized_assignment(costs, loads, [6, 7, 5])
     result = js.solve_assignment(problem, max_steps=20_000, num_searches=32, devices=1)
     assert result.costs.max() <= problem.host.max_feasible
 
 
-def test_sizes_and_capacities_belong_to_costs():
+def test_loads_and_capacities_belong_to_costs():
     problem = js.generalized_assignment([[1, 2]], [[1, 1]], [2])
-    with refuses(ValueError, "sizes is given with a problem"):
+    with refuses(ValueError, "loads is given with a problem"):
         js.solve_assignment(problem, [1, 1], [2], max_steps=1)
     with refuses(ValueError, "capacities is None"):
         js.solve_assignment([[1, 2]], [1, 1], max_steps=1)
