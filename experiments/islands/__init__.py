@@ -6,6 +6,7 @@
     python -m experiments.islands --study devices --islands 132,264 --out devices.jsonl
     python -m experiments.islands --study variants --islands 30 --out variants.jsonl
     python -m experiments.islands --report islands.jsonl,more.jsonl --table 2 --markdown
+    python -m experiments.islands --report islands.jsonl --table 2 --figure 6 --plot fit.png
 
 Each run ends when one island has found an acceptable assignment, or at a limit. Seconds are
 counted from the first populations, which lie on the devices, to the end, without compilation. An
@@ -35,7 +36,9 @@ counted by runs on the first device, or by runs of the loop to their ends (`--on
   the same first finisher, at the same generation and cost, as on the fewest.
 - `variants`: islands that differ from Table 2's in one thing: the rate of mutation, the crossover,
   what is kept at a restart, migration, or the encoding.
-- `distributions`: how far distributions are from the times of one island (Figures 5 and 6).
+- `distributions`: how far distributions are from the times of one island.
 - `encodings`: generations of one island by encoding.
 - `rates`: how many runs of one island without restarts find it, by the rate of mutation.
+
+Figures 5 and 6, with `--plot`: the times of one island, and their distribution with its fit.
 """

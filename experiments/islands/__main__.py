@@ -4,11 +4,13 @@ import argparse
 import itertools
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jaxopt_search as js
 from experiments import common, flag_types, islands
 from experiments.common import Job
 from experiments.islands import studies, tables
+from experiments.islands.figures import FIGURES
 from experiments.islands.paper import FLOW, INSTANCES, POPULATION
 from experiments.islands.records import VARIANTS, Records, completed
 from experiments.islands.runs import Setting, Task, job
@@ -78,12 +80,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
 
     def show(records: Records, args: argparse.Namespace) -> str:
-        return TABLES[args.study or args.table](completed(records), markdown=args.markdown)
+        records = completed(records)
+        if args.plot:
+            common.save_plot(args.plot, partial(FIGURES[args.figure], records))
+        return TABLES[args.study or args.table](records, markdown=args.markdown)
 
     flags = common.parser("islands", islands.__doc__, "qap_islands")
     add, numbers, number = flags.add_argument, flag_types.integers, flag_types.positive
     add("--table", type=int, choices=(1, 2, 3), default=1)
     add("--study", choices=[name for name in TABLES if isinstance(name, str)], help="see above")
+    add("--figure", type=int, choices=tuple(FIGURES), default=6, help="for --plot")
     add("--instances", type=flag_types.words, help="names, or all of the paper's")
     add("--islands", type=numbers, default=[1, 30, 60])
     add("--sizes", type=numbers, default=[64, 128, 256, 512, 1024, 2048], help="Table 3")
@@ -92,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--devices", type=numbers, default=[1, 2], help="--study devices")
     add("--runs", type=number, default=5, help="of each, seeds from 0 on")
     add("--generations", type=number, default=100_000, help="of the longest run")
+    add("--plot", metavar="FILE", help="where to draw a figure of these runs")
     add("--individuals", type=number, default=POPULATION, help="of an island")
     add("--encoding", choices=("paper", "file"), default="paper", help="of matrices, see above")
     add("--local-steps", type=int, default=0, help="of hill climbing from each child")

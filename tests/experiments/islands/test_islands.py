@@ -82,7 +82,7 @@ def test_matrices_are_read_as_equation_1_has_them():
 def test_small_runs(tmp_path, monkeypatch, capsys):
     """Every setting is run once per seed; the same command finds all of it in the file."""
     monkeypatch.setattr(common, "data_folder", lambda data: None)
-    out = tmp_path / "runs.jsonl"
+    out, plot = tmp_path / "runs.jsonl", tmp_path / "figure.png"
     flags = ["--table", "2", "--islands", "3", "--sizes", "16", "--runs", "2"]
     flags += ["--generations", "3000", "--individuals", "16", "--out", str(out)]
     assert qap_islands.main(flags) == 0
@@ -92,5 +92,7 @@ def test_small_runs(tmp_path, monkeypatch, capsys):
     assert qap_islands.main(flags) == 0
     assert capsys.readouterr().out == printed
     assert common.read(out) == runs
-    assert qap_islands.main(["--report", str(out), "--table", "2"]) == 0
-    assert capsys.readouterr().out in printed
+    pytest.importorskip("matplotlib")
+    shown = ["--report", str(out), "--table", "2", "--figure", "5", "--plot", str(plot)]
+    assert qap_islands.main(shown) == 0
+    assert plot.read_bytes().startswith(b"\x89PNG")
