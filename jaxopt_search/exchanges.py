@@ -148,7 +148,9 @@ class Recombine(Exchange):
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))
         # One of those from the first on that takes part, and another one than the search itself.
-        first = 0 if self.alike is None and not self.is_generational else 1
+        # Infinity says never, as None does, in a program in which searches may restart.
+        never = True if self.alike is None else jnp.isinf(self.alike)
+        first = jnp.int32(1 if self.is_generational else jnp.where(never, 0, 1))
         others = jnp.maximum(num_searches - first - 1, 1).astype(jnp.uint32)
         if self.reach is None:
             other = first + (word % others).astype(jnp.int32)

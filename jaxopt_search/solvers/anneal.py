@@ -83,6 +83,8 @@ class Recipe(NamedTuple):
         clock.
       first_round: steps for each variable in the first of several rounds (`round_at`), which cool
         and recombine by themselves; 0 for a single one.
+      restarts: whether searches that recombine can restart, in rounds: a part of the program, which
+        is the same for all limits, also those that leave time for a single round.
       is_iterated: whether iterated local search takes the place of annealing, of symmetric TSPs:
         its local optima then pass as an annealing's moves do.
     """
@@ -98,6 +100,7 @@ class Recipe(NamedTuple):
     starts: Literal["random", "constructed"] = "random"
     recombining: float = 0.5
     first_round: int = 0
+    restarts: bool = False
     is_iterated: bool = False
 
     @property
@@ -312,8 +315,10 @@ class Ingredients(NamedTuple):
             resamples = recipe.resample_every is not None
             return search, Resample(every=every, schedule=schedule) if resamples else None
         assert self.crossover is not None
-        share, alike = float32(pace.share), float32(pace.alike) if recipe.first_round else None
-        return search, Recombine(every=every, share=share, alike=alike, crossover=self.crossover)
+        alike = pace.alike if recipe.first_round else math.inf
+        how: Any = {"alike": float32(alike) if recipe.restarts else None}
+        how |= {"every": every, "share": float32(pace.share)}
+        return search, Recombine(crossover=self.crossover, **how)
 
 
 def share_of(generations: float) -> float:

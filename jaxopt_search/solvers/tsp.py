@@ -56,10 +56,13 @@ _SYMMETRIC_TSP = Recipe(
     cooled=0.3,
     recombining=0.75,
     first_round=100,
+    restarts=True,
     is_iterated=True,
 )
 # On a CPU an exchange tells less, and fewer searches have the time to come down.
-_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(num_searches=128, cooled=0.5, first_round=50)
+_SYMMETRIC_TSP_ON_CPU = _SYMMETRIC_TSP._replace(
+    num_searches=128, cooled=0.5, starts="constructed", first_round=50
+)
 # On a GPU whose steps XLA makes, each takes about a hundred small kernels: they are few, but each
 # may price many moves.
 _SYMMETRIC_TSP_BY_XLA = Recipe(
@@ -79,12 +82,14 @@ _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
 # within about ten seconds. Random tours need so many seconds or steps for each city, times the
 # cities, or times so many if there are fewer.
 _LEAST_SEARCHES_ON_CPU, _CITIES_OF_A_SEARCH, _SEARCHED_ON_CPU = 16, 16, 2e8
-_SECONDS_FROM_RANDOM, _STEPS_FROM_RANDOM = (5e-6, 500), (0.1, 200)
+_FROM_RANDOM = (5e-6, 500), (0.1, 200)
 # Constructed tours: the fewest, if there is time, and the most, of up to 128 cities and of more.
 _LEAST_TOURS, _TOURS_OF_FEW, _MOST_TOURS = 4, 8, 32
 # Each of several instances has one search, or enough to recombine well: if a GPU, of 132
 # multiprocessors, runs so many at once, or if a core has these seconds for each city.
-_STACKED_TSP = _SYMMETRIC_TSP._replace(num_searches=32, num_candidates=5, first_round=0)
+_STACKED_TSP = _SYMMETRIC_TSP._replace(
+    num_searches=32, num_candidates=5, first_round=0, restarts=False
+)
 _STACKED_TSP_ON_CPU = _STACKED_TSP._replace(num_searches=16, num_candidates=6, starts="constructed")
 _FEWEST_TO_RECOMBINE, _SEARCHES_AT_ONCE, _SECONDS_TO_RECOMBINE = 8, 4224, 2e-3
 # The most cities that are searched as a whole, and not in regions.
@@ -108,7 +113,7 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
         if is_fused and most < 2 * least:  # the time is short for these
-            recipe = recipe._replace(starts="constructed", first_round=0)
+            recipe = recipe._replace(starts="constructed", first_round=0, restarts=False)
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
@@ -305,18 +310,23 @@ def _tours(
 ) -> LateStarts:
     """Returns tours to start from, the first one good: whatever happens, the result is as good.
 
-    Of one, the other searches start at random: random tours recombine better.
+    Of one, the other searches start at random, as they do before several rounds in any case:
+    random tours recombine better.
     """
     num, starts = recipe.num_searches, problem.host.starts
     if near is None and starts is not None:
         return LateStarts(num, lambda: starts(problem, num))
     if near is None or recipe.starts == "random":
         return LateStarts(1, lambda: constructed_tour(problem, near)[None])
-    words = random.as_key(key)
-    num_tours = min(_num_tours(len(near), timer.max_seconds or DEFAULT_SECONDS), num)
+    words, n = random.as_key(key), len(near)
+    num_tours = min(_num_tours(n, timer.max_seconds or DEFAULT_SECONDS), num)
 
     def build() -> np.ndarray:
         generator = np.random.default_rng([int(words.first), int(words.second)])
+        if recipe.first_round and num > 1:
+            others = np.tile(np.arange(n, dtype=np.int32), (num - 1, 1))
+            first = constructed_tour(problem, near)[None]
+            return np.concatenate([first, generator.permuted(others, axis=1)])
         tours = constructed_tours(problem, near, generator, num_tours)
         return tours[np.arange(num) % num_tours]
 
@@ -329,13 +339,11 @@ def _needs_good_tours(problem: TSP, device: jax.Device, timer: Timer) -> bool:
         return True
     if not is_cpu(device):
         return False
-    n = int(problem.n)
-
-    def is_short(limit: float | None, needed: float, least: int) -> bool:
-        return limit is not None and limit < needed * n * max(n, least)
-
-    is_soon = is_short(timer.max_seconds, *_SECONDS_FROM_RANDOM)
-    return is_soon or is_short(timer.max_steps, *_STEPS_FROM_RANDOM)
+    n, limits = int(problem.n), (timer.max_seconds, timer.max_steps)
+    return any(
+        limit is not None and limit < needed * n * max(n, least)
+        for limit, (needed, least) in zip(limits, _FROM_RANDOM, strict=True)
+    )
 
 
 def _num_tours(n: int, seconds: float) -> int:

@@ -276,7 +276,8 @@ def test_later_calls_compile_nothing(solver, instance_of, compiled):
     solver(*instance_of(15), max_steps=0, **options)
     assert "jit(advance_by)" in compiled
     compiled.clear()
-    for n, limits in ((13, {"max_steps": 200}), (11, {"max_seconds": 0.02})):
+    short, long = ({"max_steps": 200}, {"max_seconds": 0.02}), ({"max_steps": 300},)
+    for n, limits in zip((13, 11, 12), short + long, strict=True):
         result = solver(*instance_of(n), key=n, **limits, **options)
         assert result.solutions.shape[1] == n
         assert result.nit > 0

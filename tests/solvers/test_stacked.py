@@ -282,7 +282,7 @@ def test_several_instances_by_the_clock(tmp_path):
     again = SOLVERS["tours"](checkpoint=path, **options, resume=True)
     assert again.nit == first.nit  # no time is left
     longer = SOLVERS["tours"](resume=path, max_steps=None, max_seconds=2)
-    assert longer.nit > first.nit and (longer.fun <= first.fun).all()
+    assert longer.nit > first.nit and (longer.fun <= first.fun * (1 + 1e-12)).all()
 
 
 SQUARE, TEN = np.ones((2, 2)), np.random.default_rng(0).normal(size=(3, 7, 2))
