@@ -107,32 +107,27 @@ class Alone:
 
     Attributes:
       values: what is known so far, set by whoever runs a block for what it is given.
-      lines: what is written so far.
+
+    Args:
+      kernel: the `emit.Emitter` of the code around, which takes the lines and has the names.
     """
 
-    def __init__(self, names: Iterator[int]) -> None:
-        self._names = names
+    def __init__(self, kernel: Any) -> None:
+        self._kernel, self.put = kernel, kernel.put
         self.values: dict[Any, Array] = {}
-        self.lines: list[str] = []
-        self._depth, self._bytes = 1, 0
+        self._bytes = 0
         self._known: list[dict[Any, str]] = [{}]
 
     # Lines.
-    def put(self, line: str) -> None:
-        self.lines.append("  " * self._depth + line)
-
     def name(self, letter: str = "u") -> str:
-        return f"{letter}{next(self._names)}"
+        return self._kernel.name(letter)
 
     @contextlib.contextmanager
     def within(self, opening: str) -> Iterator[None]:
-        self.put(opening + " {")
-        self._depth += 1
         self._known.append({})
-        yield
+        with self._kernel.within(opening):
+            yield
         self._known.pop()
-        self._depth -= 1
-        self.put("}")
 
     @contextlib.contextmanager
     def loops(self, shape: Sequence[int]) -> Iterator[Place]:
@@ -346,9 +341,7 @@ class Alone:
 
     def on_reduce(self, equation: Any, inputs: list[Array]) -> list[Array]:
         op, axes = REDUCTIONS[equation.name], equation.params["axes"]
-        return self._reduced(op, equation.outputs[0], inputs[0], axes)
-
-    def _reduced(self, op: str, output: Any, array: Array, axes: Sequence[int]) -> list[Array]:
+        (array,), (output,) = inputs, equation.outputs
         shape, dtype = output.shape, output.aval.dtype
         kept = [axis for axis in range(len(array.shape)) if axis not in axes]
         name = self.room(shape, dtype) if shape else ""

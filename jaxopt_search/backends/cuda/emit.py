@@ -264,8 +264,8 @@ class Emitter:
         self.depth -= 1
         self.put("}")
 
-    def name(self) -> str:
-        return f"v{next(self._numbers)}"
+    def name(self, letter: str = "v") -> str:
+        return f"{letter}{next(self._numbers)}"
 
     def define(self, dtype: Any, layout: Layout, expression: Value) -> Value:
         """Writes the definition of a value."""
@@ -577,11 +577,9 @@ class Emitter:
             for name, output in zip(made, outputs, strict=True):
                 self.put(f"{type_of(output.aval.dtype)} {name}[{len(slots)}];")
             with self.within(f"for (int s = 0; s < {len(slots)}; s++)"):
-                alone = Alone(self._numbers)
+                alone = Alone(self)
                 alone.values.update(zip(equation.given, [*read, *lanes], strict=True))
                 ends = [one.at(()) for one in alone.run(block)]
-                for line in alone.lines:
-                    self.put(line)
                 for name, end in zip(made, ends, strict=True):
                     self.put(f"{name}[s] = {end};")
             for result, name in zip(results, made, strict=True):
