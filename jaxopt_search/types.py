@@ -42,7 +42,7 @@ Move: TypeAlias = Any
 """A pytree of scalars, or of [M] arrays when M moves are handled at once."""
 Words: TypeAlias = tuple[jax.Array, ...]
 """Random words: uint32 arrays of one shape."""
-Stream: TypeAlias = random.Stream | random.DrawnStream
+Stream: TypeAlias = random.Stream
 """The random words of one search at one step: a pure function of (key, search, step, slot)."""
 State: TypeAlias = Any
 Rank: TypeAlias = Callable[..., tuple[jax.Array, ...]]
@@ -530,10 +530,6 @@ class Search(abc.ABC):
     """The `Problem.space` that it is for; None for any."""
     local_search: Any = None
     """The search that improves what this one makes; None for none."""
-    draws: tuple[int, int] = (0, 0)
-    """(slots, words per slot) of the stream that a step uses at most, so that they can be drawn for
-    many steps at a time on a CPU: that pays for steps of many words and little else.
-    """
     check_every: int | None = None
     """Steps between stop tests where a run is not told; None for the default."""
 

@@ -23,13 +23,12 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxopt_search.backends import counts, memory
+from jaxopt_search.backends import counts
 
 __all__ = [
     "KEY_ROUNDS",
     "MAX_SLOTS",
     "WORD_ROUNDS",
-    "DrawnStream",
     "Key",
     "Stream",
     "another",
@@ -132,27 +131,6 @@ class Stream(NamedTuple):
             position = slot + jnp.uint32(block * MAX_SLOTS)
             words += threefry2x32(self.key, (self.counter, position), WORD_ROUNDS)
         return tuple(words[:num_words])
-
-
-class DrawnStream(NamedTuple):
-    """The same words as a `Stream`, drawn before.
-
-    Attributes:
-      drawn: arrays [slots], one for each word of a slot.
-      step: as in `Stream`.
-
-    Example:
-      >>> drawn = DrawnStream((jnp.array([11, 12, 13], jnp.uint32),), step=jnp.int32(7))
-      >>> drawn.words(jnp.array([2, 0]), 1)[0].tolist()
-      [13, 11]
-    """
-
-    drawn: tuple[jax.Array, ...]
-    step: jax.Array
-
-    def words(self, slot: jax.Array, num_words: int) -> tuple[jax.Array, ...]:
-        """Returns the first `num_words` words of each slot, which must have been drawn."""
-        return tuple(memory.load(words, slot) for words in self.drawn[:num_words])
 
 
 def uniform(word: jax.Array) -> jax.Array:

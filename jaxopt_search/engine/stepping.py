@@ -21,8 +21,6 @@ from jaxopt_search.backends.counts import Steps
 from jaxopt_search.engine.compile import noted
 from jaxopt_search.types import Info, Problem, Search
 
-_DRAWN_AHEAD = 2**14  # words, which stay in a core's cache
-_MAX_AHEAD = 64
 _NATIVE_STEPS = 2**10
 
 
@@ -93,76 +91,33 @@ def run(
     # Computed for all searches together and outside of kernels, whose exponential may differ from
     # XLA's in the last bit.
     controls = jax.vmap(control_of)(lax.iota(jnp.int32, max_steps(implementation)))
-    if implementation == "native":
-        one = native.as_one_function(_one_search)
-        run_all = jax.vmap(one, in_axes=(None, None, None, 0, 0, None))
-        return run_all(num_steps < 0, fixed, controls, keys, running, num_steps)
+    shared, own = (fixed, controls), (keys, running)
 
-    def step_in_kernel(
+    def step_alone(
         i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]
     ) -> tuple[random.Key, Running]:
         (fixed, controls), (key, running) = shared, own
         control = jax.tree.map(lambda table: memory.load(table, i), controls)
         return key, _one_step(fixed, key, i, control, running)
 
+    def search_alone(shared: Any, own: Any, num_steps: jax.Array) -> Any:
+        return lax.fori_loop(0, num_steps, lambda i, own: step_alone(i, shared, own), own)
+
+    if implementation == "native":
+        search_each = jax.vmap(native.as_one_function(search_alone), in_axes=(None, None, 0, None))
+        return search_each(num_steps < 0, shared, own, num_steps)[1]
     num_warps = fixed.search.num_warps(fixed.problem, len(keys.first))
-    shared, own, how = (fixed, controls), (keys, running), {"num_warps": num_warps}
-    return backends.launch(
-        step_in_kernel, num_steps, shared, own, implementation=implementation, **how
-    )[1]
-
-
-def _one_search(
-    fixed: Fixed, controls: Any, key: random.Key, running: Running, num_steps: jax.Array
-) -> Running:
-    """Runs one search, whose random words are drawn for many steps at a time.
-
-    Drawn within a step, XLA would compute each word again in every place that uses it.
-    """
-    num_slots, num_words = fixed.search.draws
-    ahead = min(max(_DRAWN_AHEAD // max(num_slots * num_words, 1), 1), _MAX_AHEAD)
-
-    def draw(i: jax.Array) -> tuple[jax.Array, ...]:
-        return _stream(fixed, key, i).words(lax.iota(jnp.uint32, num_slots), num_words)
-
-    def block(number: jax.Array, running: Running) -> Running:
-        first = number * ahead
-        drawn = jax.vmap(draw)(first + lax.iota(jnp.int32, ahead)) if num_slots else None
-        return lax.fori_loop(
-            0,
-            jnp.minimum(num_steps - first, ahead),
-            lambda j, running: _one_step(
-                fixed, key, first + j, _row(controls, first + j), running, _row(drawn, j)
-            ),
-            running,
-        )
-
-    return lax.fori_loop(0, (num_steps + ahead - 1) // ahead, block, running)
-
-
-def _row(tables: Any, i: jax.Array) -> Any:
-    """Returns entry i along the first axis of each table."""
-    return jax.tree.map(lambda table: lax.dynamic_index_in_dim(table, i, keepdims=False), tables)
-
-
-def _stream(fixed: Fixed, key: random.Key, i: jax.Array) -> random.Stream:
-    now = counts.add(fixed.start, i)
-    return random.Stream(key, now.low, counts.as_int32(now))
+    how: Any = {"implementation": implementation, "num_warps": num_warps}
+    return backends.launch(step_alone, num_steps, shared, own, **how)[1]
 
 
 def _one_step(
-    fixed: Fixed,
-    key: random.Key,
-    i: jax.Array,
-    control: Any,
-    running: Running,
-    drawn: tuple[jax.Array, ...] | None = None,
+    fixed: Fixed, key: random.Key, i: jax.Array, control: Any, running: Running
 ) -> Running:
-    """Makes step i of a search, with the words that were drawn for it before, if any were."""
+    """Makes step i of a search."""
     problem, search, start, target = fixed
-    stream: Any = _stream(fixed, key, i)
-    if drawn is not None:
-        stream = random.DrawnStream(drawn, stream.step)
+    now = counts.add(start, i)
+    stream = random.Stream(key, now.low, counts.as_int32(now))
     state, info = search.step(stream, control, problem, running.search)
     hit = note_hit(search, target, state, running.hit, counts.add(start, i + 1))
     # The loops of `lax` around it carry the state: constants in it must vary over a mesh, too.

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from jaxopt_search.backends import backend, memory, random, tables
+from jaxopt_search.backends import memory, random, tables
 from jaxopt_search.checks import check_count, check_option
 from jaxopt_search.contracts import check_part
 from jaxopt_search.neighborhoods.full_evaluation import as_enumerable, as_neighborhood
@@ -89,7 +89,8 @@ class LocalSearch(TrajectorySearch):
         hood: Any = self.neighborhood
         rule, lane = self.acceptance, memory.lanes(self.moves_per_search)
         representation, none = state.representation, jnp.int32(lane.shape[0])
-        to_propose, to_test = self._to_propose, 0 if self.choose == "best" else rule.num_words
+        to_propose = 0 if self.choose == "next" else hood.num_words
+        to_test = 0 if self.choose == "best" else rule.num_words
         words = stream.words(lane.astype(jnp.uint32), to_propose + to_test)
         counts = lane < self.moves_per_search
         if self.choose == "next":
@@ -133,19 +134,6 @@ class LocalSearch(TrajectorySearch):
         if state.history is not None:
             state = state._replace(history=rule.after(state.history, state.cost))
         return state, Info(accepted=is_made.astype(jnp.int32))
-
-    @property
-    def draws(self) -> tuple[int, int]:
-        slots = backend.named("native").num_lanes(self.moves_per_search)
-        to_propose, to_test = self._to_propose, self.acceptance.num_words
-        if self.choose != "best":
-            return slots, to_propose + to_test
-        return slots + 1, max(to_propose, to_test)
-
-    @property
-    def _to_propose(self) -> int:
-        """Returns how many random words a move takes before it is tested."""
-        return 0 if self.choose == "next" else self.neighborhood.num_words
 
     def evaluations_per_step(self, problem: Any) -> int:
         return self.moves_per_search

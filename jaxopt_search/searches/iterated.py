@@ -236,10 +236,6 @@ class IteratedLocalSearch(TrajectorySearch):
     def parts(self) -> tuple[Any, ...]:
         return self.neighborhood, self.kick
 
-    @property
-    def draws(self) -> tuple[int, int]:
-        return 1 + self.num_kicks, max(self.kick.num_words, self.acceptance.num_words)
-
     def evaluations_per_step(self, problem: Any) -> int:
         """Returns the moves of an element, those counted that cannot be better."""
         return self.neighborhood.num_moves_of(problem)
