@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.backends.memory import Pairs, load, load_pair
+from jaxopt_search.backends import tables
+from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
@@ -80,10 +81,10 @@ class ThreeOpt(PathExchanges):
     """3-opt moves of a TSP that keep the direction. Build it with `three_opt`.
 
     Attributes:
-      pairs: [capacity * K] each city with its candidates, and room behind.
+      candidates: [capacity, K] int32, as of `TwoOpt`.
     """
 
-    pairs: Pairs
+    candidates: jax.Array
 
     def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> PathExchange:
         """Draws a city and the candidate to come behind it, and likewise for the one in between.
@@ -91,11 +92,12 @@ class ThreeOpt(PathExchanges):
         The city that was before the candidate gets one of its own behind it, if the tour stays in
         one piece.
         """
-        n, num = problem.n, self.pairs.size // problem.capacity
-        city, near = load_pair(self.pairs, below(words[0], n * num))
+        n, num = problem.n, self.candidates.shape[1]
+        city, rank = tables.row_and_column(below(words[0], n * num), num)
+        near = load(self.candidates, (city, rank))
         before, at = load(tour.position, city), load(tour.position, near)
         last = load(tour.city, wrap_before(at - 1, n))
-        _, behind = load_pair(self.pairs, last * num + below(words[1], num))
+        behind = load(self.candidates, (last, below(words[1], num)))
         size = wrap_before(at - before - 1, n)
         sizes = wrap_before(load(tour.position, behind) - before - 1, n)
         return PathExchange(before, size, sizes - size)
@@ -168,4 +170,4 @@ def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:
 
 def three_opt_on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> ThreeOpt:
     """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
-    return ThreeOpt(pairs=on_lists(problem, lists, num_candidates).pairs)
+    return ThreeOpt(candidates=on_lists(problem, lists, num_candidates).candidates)

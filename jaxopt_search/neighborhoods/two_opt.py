@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import memory
-from jaxopt_search.backends.memory import PACKED_BELOW, Pairs, load, load_pair, pack
+from jaxopt_search.backends import memory, tables
+from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
@@ -67,11 +67,10 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     """2-opt and Or-opt moves of a TSP. Build it with `two_opt`; other problems are refused.
 
     Attributes:
-      pairs: [capacity * K] a city and one of its K candidates, city by city; a city by itself makes
-        null moves.
+      candidates: [capacity, K] int32, the cities to join each city to; itself for null moves.
     """
 
-    pairs: Pairs
+    candidates: jax.Array
 
     def propose(self, problem: TSP, tour: ArrayTour, words: Words) -> EdgeMove:
         """Draws a city, one of its candidates, and a move that puts them next to each other.
@@ -79,7 +78,9 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         2-opt and Or-opt are equally likely.
         """
         n, bits = problem.n, words[1]
-        city, near = load_pair(self.pairs, below(words[0], n * self._num_candidates(problem)))
+        num = self.candidates.shape[1]
+        city, rank = tables.row_and_column(below(words[0], n * num), num)
+        near = load(self.candidates, (city, rank))
         at, near_at = load(tour.position, city), load(tour.position, near)
         is_or_opt, is_before, is_end = _bit(bits, 0), _bit(bits, 1), _bit(bits, 2)
         length = 1 + below(bits, min(MAX_SEGMENT, problem.capacity))  # by the upper bits
@@ -87,14 +88,14 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         return _joining(n, at, near_at, length, is_before, is_end)
 
     def num_moves_of(self, problem: TSP) -> int:
-        return KINDS * self._num_candidates(problem)
+        return KINDS * self.candidates.shape[1]
 
     def promising(self, problem: TSP, tour: ArrayTour, element: jax.Array) -> jax.Array:
         """Returns the number of moves to candidates up to the last one that is near enough.
 
         That is nearer than one of the city's neighbors: else the edge that is put in saves nothing.
         """
-        n, num = problem.n, self._num_candidates(problem)
+        n, num = problem.n, self.candidates.shape[1]
         at, here = load(tour.position, element), problem.place(element)
 
         def away(city: jax.Array) -> jax.Array:
@@ -103,7 +104,7 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         around = wrap_before(at - 1, n), wrap_behind(at + 1, n)
         before, behind = (away(load(tour.city, each)) for each in around)
         rank = jnp.minimum(memory.lanes(num), num - 1)
-        is_near = away(self._candidate(problem, element, rank)) < jnp.maximum(before, behind)
+        is_near = away(load(self.candidates, (element, rank))) < jnp.maximum(before, behind)
         return KINDS * jnp.max(jnp.where(is_near, rank + 1, 0))
 
     def best_of(
@@ -116,9 +117,9 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         """
         if memory.is_in_kernel():
             return super().best_of(problem, tour, element)
-        n, num, distance = problem.n, self._num_candidates(problem), problem.between
+        n, num, distance = problem.n, self.candidates.shape[1], problem.between
         lane = memory.lanes(num)
-        near = self._candidate(problem, element, jnp.minimum(lane, num - 1))
+        near = load(self.candidates, (element, jnp.minimum(lane, num - 1)))
         at, near_at = load(tour.position, element), load(tour.position, near)
 
         def beside(position: jax.Array, offset: int) -> Place:
@@ -158,8 +159,8 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
     ) -> tuple[EdgeMove, jax.Array]:
         """Returns the moves that join a city to one of its candidates, all kinds for each."""
         n, rank = problem.n, lax.div(number, jnp.int32(KINDS))
-        num = self._num_candidates(problem)
-        near = self._candidate(problem, element, jnp.minimum(rank, num - 1))
+        num = self.candidates.shape[1]
+        near = load(self.candidates, (element, jnp.minimum(rank, num - 1)))
         at, near_at = load(tour.position, element), load(tour.position, near)
         # Two of 2-opt, two with each city alone, and four with each longer segment.
         kind = number - rank * KINDS
@@ -167,13 +168,6 @@ class TwoOpt(array_tour.ArrayTourMoves, ByElement):
         is_end = (kind >= 4) & ((kind & 2) != 0)
         move = _joining(n, at, near_at, length, (kind & 1) != 0, is_end)
         return move, (rank < num) & (length <= min(MAX_SEGMENT, problem.capacity))
-
-    def _num_candidates(self, problem: TSP) -> int:
-        """Returns K."""
-        return self.pairs.size // problem.capacity
-
-    def _candidate(self, problem: TSP, city: jax.Array, rank: jax.Array) -> jax.Array:
-        return load_pair(self.pairs, city * self._num_candidates(problem) + rank)[1]
 
     def touched(self, problem: TSP, tour: ArrayTour, move: EdgeMove) -> tuple[jax.Array, ...]:
         n, (first, after, length, _) = problem.n, move
@@ -309,8 +303,4 @@ def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
 
 def from_candidates(lists: Any) -> TwoOpt:
     """Returns the moves of candidate lists [capacity, K] int32, on the host or on the device."""
-    (capacity, num), near = lists.shape, lists.ravel()
-    numpy: Any = np if isinstance(lists, np.ndarray) else jnp
-    city = numpy.repeat(numpy.arange(capacity, dtype=np.int32), num)
-    pairs = pack(city, near) if capacity <= PACKED_BELOW else Pairs(city, near)
-    return TwoOpt(pairs=jax.device_put(pairs))
+    return TwoOpt(candidates=jax.device_put(lists))

@@ -34,7 +34,7 @@ def test_an_instance_is_that_made_outside(build, traced, given):
     def made(*arrays):
         problem = build(*arrays, **traced)
         has_moves = isinstance(problem, js.TSP) and problem.is_symmetric
-        moves = js.two_opt(problem, num_candidates=4).pairs if has_moves else None
+        moves = js.two_opt(problem, num_candidates=4).candidates if has_moves else None
         return jax.tree.leaves(problem), moves
 
     outside = [made(*(each[i] for each in given)) for i in range(2)]
@@ -93,10 +93,10 @@ def test_costs_in_full_are_known_to_the_host_only():
 
 def test_an_instance_that_is_handed_in_has_its_own_candidates():
     """Compiled for one instance, a function sees nothing of it when it is called with another."""
-    near = jax.jit(lambda problem: js.two_opt(problem, num_candidates=3).pairs)
+    near = jax.jit(lambda problem: js.two_opt(problem, num_candidates=3).candidates)
     for points in POINTS:
         problem = in_the_plane(points)
-        chex.assert_trees_all_equal(near(problem), js.two_opt(problem, num_candidates=3).pairs)
+        chex.assert_trees_all_equal(near(problem), js.two_opt(problem, num_candidates=3).candidates)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -105,7 +105,7 @@ def test_few_cities(n):
         problem = js.tsp_from_coords(xy)
         search = js.simulated_annealing(js.Relocate(), 0.1)
         jax.eval_shape(lambda: js.run(0, problem, search, num_searches=3, max_steps=60))
-        return problem.cost(jnp.arange(n)), js.two_opt(problem).pairs
+        return problem.cost(jnp.arange(n)), js.two_opt(problem).candidates
 
     cost, pairs = jax.jit(made)(POINTS[0, :n])
     assert float(cost) == pytest.approx(in_the_plane(POINTS[0, :n]).host.cost(np.arange(n)))

@@ -12,7 +12,6 @@ from probes import edges, refuses
 from references import course, stream_at
 
 import jaxopt_search as js
-from jaxopt_search.backends import memory
 from jaxopt_search.searches.acceptance import Trial
 
 STEPS = 100
@@ -29,7 +28,7 @@ def near_enough(tour, city, lists, distances):
 def tours():
     problem = coords_tsp(12)
     hood = js.two_opt(problem, num_candidates=6)
-    lists = np.asarray(memory.load_pair(hood.pairs, jnp.arange(12 * 6))[1]).reshape(12, 6)
+    lists = np.asarray(hood.candidates)
     search = js.iterated_local_search(
         hood, js.DoubleBridge(4), acceptance=js.acceptance.metropolis(20.0)
     )
