@@ -206,8 +206,7 @@ def anneal(
         temperatures = recipe.hottest * usual, recipe.coldest * least
         search = cooling_search(recipe, hood)
         ingredients = Ingredients(search, temperatures)
-        given = {"initial": initial, "target": target}
-        run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
+        run = plan_annealing(problem, recipe, ingredients, resolved, key, initial, target)
     return drive(run)
 
 
@@ -626,13 +625,10 @@ def plan_annealing(
     ingredients: Ingredients,
     options: RunOptions,
     key: Any,
-    **settings: Any,
+    initial: Any,
+    target: Any,
 ) -> Run:
-    """Returns the run that cools by a recipe from the hottest temperature to the coldest.
-
-    Args:
-      settings: further arguments of `Run`.
-    """
+    """Returns the run that cools by a recipe from the hottest temperature to the coldest."""
     variables = jax.tree.leaves(solution_shape(problem))
     n = int(problem.n) if recipe.recombines else sum(leaf.size for leaf in variables)
     pacer = pacer_of(recipe, n, options.timer)
@@ -647,8 +643,9 @@ def plan_annealing(
         key,
         num_searches=recipe.num_searches,
         exchange=exchange,
+        initial=initial,
+        target=target,
         check_every=None if search.check_every or not is_fast else _CHECK_EVERY,
-        **settings,
     )
 
 
