@@ -180,7 +180,7 @@ def check_places(points: Any, name: str) -> None:
         raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
 
 
-def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
+def check_option(name: str, value: Any, options: tuple[Any, ...]) -> None:
     """Refuses a value that is not one of `options`."""
     if value not in options:
         expected = ", ".join(map(str, options))

@@ -594,10 +594,8 @@ def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int
     if initial is None:
         return built
     own = np.atleast_2d(plain_array(initial, "initial"))
-    if len(own) >= num_searches > 1:
-        raise ValueError(
-            f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
-        )
+    if num_searches > 1:
+        check_count("the number of solutions in initial", len(own), 0, num_searches - 1)
     names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
     own = np.stack(list(map(problem.host.check, own, names)))
     if num_searches == 1:

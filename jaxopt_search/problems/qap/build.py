@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_permutation, plain_array, real_array
+from jaxopt_search.checks import check_option, check_permutation, plain_array, real_array
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input
@@ -82,10 +82,10 @@ def qap(
       222
     """
     if matrix_input.is_traced(flow, distance):
-        symmetric = matrix_input.traced_symmetry(is_symmetric)
+        check_option("is_symmetric", is_symmetric, (True, False))
         given = {"linear": linear, "partial_match": partial_match, "best_known": best_known}
         matrix_input.refuse_options("a traced array", **given)
-        return _traced_qap(flow, distance, symmetric, dtype)
+        return _traced_qap(flow, distance, bool(is_symmetric), dtype)
     flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
     check_square(flow, "flow")
     check_square(distance, "distance")
@@ -305,10 +305,8 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
-    flow, distance = (
-        matrix_input.traced_square(matrix, name, dtype)
-        for matrix, name in ((flow, "flow"), (distance, "distance"))
-    )
+    flow = matrix_input.traced_square(flow, "flow", dtype)
+    distance = matrix_input.traced_square(distance, "distance", dtype)
     _check_same_shape(flow, distance)
     common = jnp.float32 if jnp.float32 in (flow.dtype, distance.dtype) else jnp.int32
     return QAP(
