@@ -18,12 +18,11 @@ from jax import lax
 
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_count, plain_array
+from jaxopt_search.checks import MAX_INT32, check_count, check_vector, plain_array
 from jaxopt_search.problems.finite.entries import edges_of, entries_of, graph_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
-    check_vector,
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original

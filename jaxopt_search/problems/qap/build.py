@@ -13,7 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_option, check_permutation, plain_array, real_array
+from jaxopt_search.checks import (
+    check_option,
+    check_permutation,
+    check_shape,
+    plain_array,
+    real_array,
+)
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input
@@ -92,12 +98,11 @@ def qap(
     number, most = len(flow), len(distance)
     if number < most:
         flow = np.pad(flow, (0, most - number))
-    _check_same_shape(flow, distance)
+    check_shape(distance, "distance", flow.shape, " as flow has")
     matrices = [flow, distance]
     if linear is not None:
         linear = finite_matrix(linear, "linear")
-        if linear.shape != (number, most):
-            raise ValueError(f"linear has shape {linear.shape}, expected {(number, most)}")
+        check_shape(linear, "linear", (number, most))
         matrices.append(np.pad(linear, ((0, most - number), (0, 0))))
     is_exact = has_exact_costs(dtype, "matrices", *matrices)
     problem = _of_matrices(*matrices, is_exact=is_exact, best_known=best_known)
@@ -225,7 +230,7 @@ def as_qaps(flow: Any, distance: Any = None, dtype: DType | None = None) -> list
         for i, (one, other) in enumerate(zip(flow, distance, strict=True)):
             try:
                 problems.append(qap(one, other, dtype=dtype))
-                _check_same_shape(np.asarray(one), np.asarray(other))
+                check_shape(np.asarray(other), "distance", np.shape(one), " as flow has")
             except (TypeError, ValueError) as error:
                 raise type(error)(f"instance {i}: {error}") from None
         return problems
@@ -307,7 +312,7 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
     flow = matrix_input.traced_square(flow, "flow", dtype)
     distance = matrix_input.traced_square(distance, "distance", dtype)
-    _check_same_shape(flow, distance)
+    check_shape(distance, "distance", flow.shape, " as flow has")
     common = jnp.float32 if jnp.float32 in (flow.dtype, distance.dtype) else jnp.int32
     return QAP(
         flow=flow.ravel().astype(common),
@@ -318,11 +323,6 @@ def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | Non
         is_symmetric=is_symmetric,
         host=ON_DEVICE,
     )
-
-
-def _check_same_shape(flow: Any, distance: Any) -> None:
-    if flow.shape != distance.shape:
-        raise ValueError(f"distance has shape {distance.shape}, expected {flow.shape} as flow has")
 
 
 def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
