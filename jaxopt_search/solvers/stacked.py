@@ -533,7 +533,6 @@ def matrices_of(problems: list[QAP], capacity: int) -> tuple[QAP, np.ndarray]:
             flow=flow,
             distance=distance,
             offset=problem.offset,
-            partial=None,
             num_entries=np.int32(problem.capacity),  # pyright: ignore[reportArgumentType]
             capacity=capacity,
             is_symmetric=all(one.is_symmetric for one in problems),

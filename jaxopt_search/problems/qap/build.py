@@ -36,7 +36,7 @@ from jaxopt_search.problems.matrix_input import (
     on_device,
     quick_shape,
 )
-from jaxopt_search.problems.qap.problem import QAP, Partial
+from jaxopt_search.problems.qap.problem import QAP
 
 
 def qap(
@@ -301,7 +301,6 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
         flow=on_device(flow.ravel(), dtype),
         distance=on_device(distance.ravel(), dtype),
         offset=on_device(wrapped, dtype),
-        partial=None,
         capacity=len(flow),
         is_symmetric=_is_symmetric(flow, distance),
         device_units=host.units,
@@ -318,7 +317,6 @@ def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | Non
         flow=flow.ravel().astype(common),
         distance=distance.ravel().astype(common),
         offset=jnp.zeros((), common),
-        partial=None,
         capacity=len(flow),
         is_symmetric=is_symmetric,
         host=ON_DEVICE,
@@ -355,9 +353,10 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     assignment[facilities] = locations
     assignment[free] = np.setdiff1d(np.arange(n), locations)
     is_free = np.isin(np.arange(n), free).astype(np.int32)
-    partial = Partial(*map(jax.device_put, (assignment, free, is_free)))
+    assignment, free, is_free = map(jax.device_put, (assignment, free, is_free))
     check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
-    return dataclasses.replace(with_host(problem, check=check), partial=partial)
+    problem = with_host(problem, check=check)
+    return dataclasses.replace(problem, assignment=assignment, free=free, is_free=is_free)
 
 
 def _check_fixed(
