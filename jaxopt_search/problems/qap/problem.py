@@ -35,7 +35,8 @@ class QAP(padding.SizedProblem):
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
     A solution is an assignment, [capacity] int32: the location of each facility, a permutation.
-    Matrices may be asymmetric, with nonzero diagonals and negative entries.
+    Its cost is the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`. Matrices may be
+    asymmetric, with nonzero diagonals and negative entries.
 
     Attributes:
       flow: [capacity * capacity] from facility to facility, int32 or float32, row by row of n.
@@ -130,13 +131,6 @@ class QAP(padding.SizedProblem):
         locations = assignment[facilities]
         moved = jnp.where(place < number, locations[before], locations)
         return assignment.at[facilities].set(moved)
-
-    def cost(self, assignment: jax.Array) -> jax.Array:
-        """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`.
-
-        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
-        """
-        return self.device_units.in_full(self.device_cost(assignment))
 
     def lower_bound(self) -> int | float | None:
         """Returns a cost that no assignment is below, if up to 200 facilities may move."""
