@@ -153,19 +153,41 @@ def check_permutation(values: Any, name: str, n: int) -> np.ndarray:
       ValueError: naming `name` and the offending value.
     """
     array = plain_array(values, name)
-    if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape}, expected ({n},)")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} has dtype {array.dtype}, expected integers")
-    if n and array.min() == 1 and array.max() == n and np.unique(array).size == n:
+    if array.shape == (n,) and n and np.array_equal(np.sort(array), np.arange(1, n + 1)):
         raise ValueError(f"{name} counts from 1, expected a permutation of 0 to {n - 1}")
-    outside = array[(array < 0) | (array >= n)]
-    if outside.size:
-        raise ValueError(f"{name} holds {outside[0]}, expected a permutation of 0 to {n - 1}")
+    array = check_vector(np.full(n, n), array, name)
     counts = np.bincount(array, minlength=n)
     if counts.max(initial=0) > 1:
         raise ValueError(f"{name} holds {counts.argmax()} twice, expected a permutation")
+    return array
+
+
+def check_vector(domain_sizes: np.ndarray, values: Any, name: str) -> np.ndarray:
+    """Returns `values` as [n] int32, or says why it is no vector with these domains.
+
+    Args:
+      domain_sizes: [n] integers.
+      values: the user's.
+      name: of `values`, for messages.
+
+    Raises:
+      ValueError: naming `name` and the offending value.
+    """
+    array = plain_array(values, name)
+    check_shape(array, name, domain_sizes.shape)
+    if array.dtype != np.bool_ and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {array.dtype}, expected integers")
+    (outside,) = np.nonzero((array < 0) | (array >= domain_sizes))
+    if outside.size:
+        i = outside[0]
+        raise ValueError(f"{name}[{i}] is {array[i]}, expected 0 to {domain_sizes[i] - 1}")
     return array.astype(np.int32)
+
+
+def check_shape(array: Any, name: str, shape: tuple[int, ...], hint: str = "") -> None:
+    """Refuses an array of another shape."""
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}{hint}")
 
 
 def check_square(matrix: Any, name: str, hint: str = "") -> None:
@@ -180,7 +202,7 @@ def check_places(points: Any, name: str) -> None:
         raise ValueError(f"{name} has shape {points.shape}, expected (n, 2) with n >= 1")
 
 
-def check_option(name: str, value: Any, options: tuple[str | None, ...]) -> None:
+def check_option(name: str, value: Any, options: tuple[Any, ...]) -> None:
     """Refuses a value that is not one of `options`."""
     if value not in options:
         expected = ", ".join(map(str, options))

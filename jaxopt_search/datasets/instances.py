@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxopt_search.checks import check_option, check_permutation, check_places, check_square
+from jaxopt_search.checks import (
+    check_option,
+    check_permutation,
+    check_places,
+    check_shape,
+    check_square,
+)
 from jaxopt_search.datasets import distances
 
 MAX_FLOAT = 1e12
@@ -115,10 +121,7 @@ class QAPInstance:
         for what, matrix in (("flow", self.flow), ("distance", self.distance)):
             _check_array(what, matrix, "int64")
             check_square(matrix, what)
-        if self.flow.shape != self.distance.shape:
-            raise ValueError(
-                f"distance has shape {self.distance.shape}, expected {self.flow.shape} as flow"
-            )
+        check_shape(self.distance, "distance", self.flow.shape, " as flow has")
 
     @property
     def n(self) -> int:

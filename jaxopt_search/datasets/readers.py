@@ -327,6 +327,15 @@ class _Tsplib:
             raise self.source.error(0, f"{name} is missing, expected {expected}")
         return self.header[name]
 
+    def choice(self, name: str, options: tuple[str, ...]) -> str:
+        """Returns the value of a key that has to be one of these."""
+        expected = f"one of {', '.join(options)}"
+        position, value = self.key(name, expected)
+        if value not in options:
+            message = f"{name} {show(value.encode())} is not supported, expected {expected}"
+            raise self.source.unsupported(position, message)
+        return value
+
     def section(self, name: str) -> tuple[int, int]:
         """Returns where the body of a section begins and ends."""
         if name not in self.sections:
@@ -335,12 +344,7 @@ class _Tsplib:
         return self.sections[name]
 
     def edge_weight_type(self) -> str:
-        supported = ", ".join([*distances.EDGE_WEIGHTS, "EXPLICIT"])
-        position, value = self.key("EDGE_WEIGHT_TYPE", f"one of {supported}")
-        if value != "EXPLICIT" and value not in distances.EDGE_WEIGHTS:
-            name = show(value.encode())
-            message = f"EDGE_WEIGHT_TYPE {name} is not supported, expected one of {supported}"
-            raise self.source.unsupported(position, message)
+        value = self.choice("EDGE_WEIGHT_TYPE", (*distances.EDGE_WEIGHTS, "EXPLICIT"))
         position, places = self.header.get("NODE_COORD_TYPE", (0, ""))
         if places == "THREED_COORDS":
             raise self.source.unsupported(position, f"NODE_COORD_TYPE {places!r} is not supported")
@@ -370,11 +374,7 @@ class _Tsplib:
 
     def matrix(self, n: int, is_symmetric: bool) -> np.ndarray:
         """Returns the [n, n] matrix of an EDGE_WEIGHT_SECTION, its diagonal set to zero."""
-        expected = f"one of {', '.join(_FORMATS)}"
-        position, form = self.key("EDGE_WEIGHT_FORMAT", expected)
-        if form not in _FORMATS:
-            message = f"EDGE_WEIGHT_FORMAT is {show(form.encode())}, expected {expected}"
-            raise self.source.error(position, message)
+        form = self.choice("EDGE_WEIGHT_FORMAT", _FORMATS)
         start, stop = self.section("EDGE_WEIGHT_SECTION")
         is_full, what = form == "FULL_MATRIX", f"{form} of {n} cities"
         count = n * n if is_full else n * (n + 1 if "DIAG" in form else n - 1) // 2

@@ -15,11 +15,10 @@ from jax import lax
 from jaxopt_search import contracts
 from jaxopt_search.backends import counts, random
 from jaxopt_search.backends.costs import cost_change, cost_of, meets
-from jaxopt_search.checks import check_permutation, plain_array
+from jaxopt_search.checks import check_permutation, check_vector, plain_array
 from jaxopt_search.engine import outcome, starting
 from jaxopt_search.engine.state import RunState, best_costs, settled
 from jaxopt_search.neighborhoods.swap import positions
-from jaxopt_search.problems.finite import vector
 from jaxopt_search.results import Result, Status
 from jaxopt_search.types import Problem, Search, Solution, VectorProblem
 
@@ -89,7 +88,7 @@ def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
     if (original := problem.host) is not None:
         return original.check
     if isinstance(problem, VectorProblem):
-        return functools.partial(vector.check_vector, np.asarray(problem.domain_sizes))
+        return functools.partial(check_vector, np.asarray(problem.domain_sizes))
     if problem.space == contracts.PERMUTATION:
         (n,) = contracts.solution_shape(problem).shape
         return functools.partial(check_permutation, n=n)

@@ -166,16 +166,6 @@ def traced_square(array: Any, name: str, dtype: Any = None) -> jax.Array:
     return matrix
 
 
-def traced_symmetry(is_symmetric: bool | None) -> bool:
-    """Returns `is_symmetric`, which must be given where entries cannot be compared."""
-    if is_symmetric not in (True, False):
-        raise ValueError(
-            f"is_symmetric is {is_symmetric!r}, expected True or False for matrices that are being"
-            " traced"
-        )
-    return is_symmetric
-
-
 def refuse_options(data: str, **options: Any) -> None:
     """Refuses options, by name, that are not None, next to such data."""
     for name, value in options.items():

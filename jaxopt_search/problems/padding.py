@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from jaxopt_search.checks import check_count
+from jaxopt_search.problems import permutation
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.types import Problem
 
@@ -57,6 +58,24 @@ class SizedProblem(Problem):
     def n(self) -> Any:
         """The size: a Python integer, or [] int32 where there is room for more."""
         return self.capacity if self.num_entries is None else self.num_entries
+
+    def init(self, key: jax.Array) -> jax.Array:
+        """Returns a random solution, [capacity] int32."""
+        return permutation.random_permutation(key, self.capacity, self.num_entries)
+
+    def perturb(self, key: jax.Array, solution: jax.Array) -> jax.Array:
+        """Returns a solution nearby: two neighboring segments change places.
+
+        On a tour this is a random double bridge.
+        """
+        return permutation.exchange_segments(key, solution, self.n)
+
+    def cost(self, solution: jax.Array) -> jax.Array:
+        """Returns the cost in full, of a problem that has a `device_cost` of its own.
+
+        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
+        """
+        return self.cost_in_full(self.device_cost(solution))
 
     @abc.abstractmethod
     def fields_with_room(self, capacity: int) -> dict[str, Any]:

@@ -206,8 +206,7 @@ def anneal(
         temperatures = recipe.hottest * usual, recipe.coldest * least
         search = cooling_search(recipe, hood)
         ingredients = Ingredients(search, temperatures)
-        given = {"initial": initial, "target": target}
-        run = plan_annealing(problem, recipe, ingredients, resolved, key, **given)
+        run = plan_annealing(problem, recipe, ingredients, resolved, key, initial, target)
     return drive(run)
 
 
@@ -420,9 +419,13 @@ class StepCount(Pacer):
         return min(left, default=None)
 
 
-@dataclasses.dataclass
-class ClockNotes:
-    """Where a `Clock` stands, for JSON.
+class Clock(Pacer):
+    """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
+
+    The first chunk makes no step, and the ones after it tell how long the first round is. Once
+    searches have cooled, what chunks take longer than their steps did before is taken for
+    recombinations. Searches that do not recombine and freeze before are reheated half the way,
+    as often as that happens, and cool to where they froze.
 
     Attributes:
       began, begins: seconds at the first step, and at the first of the round.
@@ -436,119 +439,97 @@ class ClockNotes:
       until: the share of the cooling that is made; below 1 once searches were reheated.
     """
 
-    began: float = 0.0
-    begins: float = 0.0
-    first: float = 0.0
-    cooled_by: float = 0.0
-    ends: float = 0.0
-    step: int = -1
-    seconds: float = 0.0
-    seconds_per_step: float = 0.0
-    since: int = 0
-    num_recombinations: int = 0
-    recombining_seconds: float = 0.0
-    until: float = 1.0
-
-
-class Clock(Pacer):
-    """Sets the pace after each chunk of steps so that the cooling ends when its time is over.
-
-    The first chunk makes no step, and the ones after it tell how long the first round is. Once
-    searches have cooled, what chunks take longer than their steps did before is taken for
-    recombinations. Searches that do not recombine and freeze before are reheated half the way,
-    as often as that happens, and cool to where they froze.
-    """
-
     def __init__(self, recipe: Recipe, n: int, max_seconds: float):
         super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
         self._recipe, self._n, self._max_seconds = recipe, n, max_seconds
-        self._now, self._is_reheated = ClockNotes(), False
+        self._is_reheated = False
+        self.began = self.begins = self.first = self.cooled_by = self.ends = 0.0
+        self.step, self.seconds, self.seconds_per_step = -1, 0.0, 0.0
+        self.since = self.num_recombinations = 0
+        self.recombining_seconds, self.until = 0.0, 1.0
 
     def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
-        now = self._now
-        is_first, made, took = now.step < 0, step - now.step, seconds - now.seconds
-        now.step, now.seconds = step, seconds
+        is_first, made, took = self.step < 0, step - self.step, seconds - self.seconds
+        self.step, self.seconds = step, seconds
         if is_first:
-            now.began = seconds
+            self.began = seconds
             self._begin_round(seconds)
             return
         if made == 0:
             return
         if self._is_first_of_rounds() and self.pace.done < 1:
-            now.first = self._recipe.first_round * self._n * took / made
-            self._begin_round(now.began)
-        elif now.ends <= seconds < self._max_seconds:
+            self.first = self._recipe.first_round * self._n * took / made
+            self._begin_round(self.began)
+        elif self.ends <= seconds < self._max_seconds:
             self._restart()
             return
         done, per_step = self._cooling(made, took, acceptance)
         every, share = self._recipe.cooling_every, self.pace.share
         if self._recipe.recombines:
             self._count_recombinations(made, took)
-        if self._recipe.recombines and done == 1 and now.seconds_per_step > 0:
+        if self._recipe.recombines and done == 1 and self.seconds_per_step > 0:
             every, share = self._recombining()
         else:
-            now.seconds_per_step = took / made
+            self.seconds_per_step = took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
 
     def _is_first_of_rounds(self) -> bool:
         """Returns whether this is the first of several rounds, also before its end is known."""
-        now, has_rounds = self._now, self._recipe.first_round > 0
-        return has_rounds and (now.first == 0 or now.seconds < now.began + now.first)
+        has_rounds = self._recipe.first_round > 0
+        return has_rounds and (self.first == 0 or self.seconds < self.began + self.first)
 
     def _begin_round(self, seconds: float) -> None:
         """Takes note of when the round that begins here ends, and by when searches cool."""
-        now, limit = self._now, self._max_seconds - self._now.began
-        _, end = round_at(now.first, limit, seconds - now.began)
-        now.begins = seconds
-        now.ends = now.began + end if end < limit else self._max_seconds
-        now.cooled_by = seconds + _SAFETY * self._recipe.cooled * max(now.ends - seconds, 0.0)
+        limit = self._max_seconds - self.began
+        _, end = round_at(self.first, limit, seconds - self.began)
+        self.begins = seconds
+        self.ends = self.began + end if end < limit else self._max_seconds
+        self.cooled_by = seconds + _SAFETY * self._recipe.cooled * max(self.ends - seconds, 0.0)
 
     def _restart(self) -> None:
         """Begins a further round, hot; searches that recombine restart after its first step."""
-        now, recipe = self._now, self._recipe
-        self._begin_round(now.seconds)
-        now.since, now.num_recombinations, now.recombining_seconds = 0, 0, 0.0
-        now.until = 1.0
-        per_step = now.seconds_per_step / (now.cooled_by - now.seconds)
-        self.pace = Pace(min(now.step, MAX_INT32), 0.0, per_step, recipe.cooling_every)
-        if recipe.recombines:
+        self._begin_round(self.seconds)
+        self.since, self.num_recombinations, self.recombining_seconds = 0, 0, 0.0
+        self.until = 1.0
+        per_step = self.seconds_per_step / (self.cooled_by - self.seconds)
+        self.pace = Pace(min(self.step, MAX_INT32), 0.0, per_step, self._recipe.cooling_every)
+        if self._recipe.recombines:
             self.pace = self.pace._replace(every=1, alike=0.0)
 
     def _cooling(self, made: int, took: float, acceptance: float) -> tuple[float, float]:
         """Returns the share of the cooling that is done, and the share of each further step."""
-        now = self._now
-        done = min(now.until, self.pace.done + made * self.pace.per_step)
-        left = max(now.cooled_by - now.seconds, 0.0)
+        done = min(self.until, self.pace.done + made * self.pace.per_step)
+        left = max(self.cooled_by - self.seconds, 0.0)
         self._is_reheated = False
         if not self._recipe.recombines:
             if left > 0:  # first chunks may be much slower than later ones
-                done = min(done, 1 - left / (now.cooled_by - now.begins))
+                done = min(done, 1 - left / (self.cooled_by - self.begins))
             is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
-            self._is_reheated = is_frozen and left > _LEAST_TIME * (now.ends - now.begins)
+            self._is_reheated = is_frozen and left > _LEAST_TIME * (self.ends - self.begins)
             if self._is_reheated:
-                now.until, done = done, done / 2
-        return done, (now.until - done) / max(made / took * left, 1.0)
+                self.until, done = done, done / 2
+        return done, (self.until - done) / max(made / took * left, 1.0)
 
     def _count_recombinations(self, made: int, took: float) -> None:
         """Takes note of the recombinations of a chunk: one after each `every` steps."""
-        now, every = self._now, self.pace.every
-        first = max(every - now.since, 1)
-        now.since += made
+        every = self.pace.every
+        first = max(every - self.since, 1)
+        self.since += made
         if first <= made:
-            num_more, now.since = divmod(made - first, every)
-            now.num_recombinations += num_more + 1
+            num_more, self.since = divmod(made - first, every)
+            self.num_recombinations += num_more + 1
         if every < _NEVER:
-            now.recombining_seconds += max(took - made * now.seconds_per_step, 0.0)
+            self.recombining_seconds += max(took - made * self.seconds_per_step, 0.0)
 
     def _recombining(self) -> tuple[int, float]:
         """Returns the steps between recombinations, by what they cost, and their `share`."""
-        now, part = self._now, self._recipe.recombining
+        part = self._recipe.recombining
         every, cost = 1, 0.0  # the first one, by itself, tells what they cost
-        if now.num_recombinations:
-            cost = now.recombining_seconds / now.num_recombinations
-            every = int(min(max(cost / now.seconds_per_step * (1 - part) / part, 1), MAX_INT32))
-        generation = every * now.seconds_per_step + cost
-        return every, share_of((now.ends - now.seconds) / generation)
+        if self.num_recombinations:
+            cost = self.recombining_seconds / self.num_recombinations
+            every = int(min(max(cost / self.seconds_per_step * (1 - part) / part, 1), MAX_INT32))
+        generation = every * self.seconds_per_step + cost
+        return every, share_of((self.ends - self.seconds) / generation)
 
     def steps_left(self, step: int) -> int | None:
         """Returns the steps to the next event of a round that others follow: else time tells.
@@ -556,24 +537,24 @@ class Clock(Pacer):
         They are 1 to restart, for the first recombination, and once searches are reheated, whose
         steps may be slow.
         """
-        now, recipe = self._now, self._recipe
-        is_first = recipe.recombines and self.pace.done == 1 and not now.num_recombinations
+        recipe = self._recipe
+        is_first = recipe.recombines and self.pace.done == 1 and not self.num_recombinations
         if self._is_reheated or is_first or self.pace.alike == 0:
             return 1
         if self._is_first_of_rounds():
             return max(recipe.first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
-        if now.ends >= self._max_seconds:
+        if self.ends >= self._max_seconds:
             return None
-        event = now.cooled_by if self.pace.done < 1 else now.ends
-        return max(int((event - now.seconds) / now.seconds_per_step), 1)
+        event = self.cooled_by if self.pace.done < 1 else self.ends
+        return max(int((event - self.seconds) / self.seconds_per_step), 1)
 
     def notes(self) -> dict[str, Any]:
-        return dataclasses.asdict(self._now) | {"pace": self.pace}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def recall(self, notes: dict[str, Any]) -> None:
+        for name in self.notes():
+            setattr(self, name, notes[name])
         self.pace = Pace(*notes["pace"])
-        names = (field.name for field in dataclasses.fields(ClockNotes))
-        self._now = ClockNotes(**{name: notes[name] for name in names})
 
 
 def chosen(recipe: Recipe, num_searches: Any, devices: Sequence[jax.Device] = ()) -> Recipe:
@@ -613,10 +594,8 @@ def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int
     if initial is None:
         return built
     own = np.atleast_2d(plain_array(initial, "initial"))
-    if len(own) >= num_searches > 1:
-        raise ValueError(
-            f"initial holds {len(own)} solutions, expected fewer than the {num_searches} searches"
-        )
+    if num_searches > 1:
+        check_count("the number of solutions in initial", len(own), 0, num_searches - 1)
     names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
     own = np.stack(list(map(problem.host.check, own, names)))
     if num_searches == 1:
@@ -644,13 +623,10 @@ def plan_annealing(
     ingredients: Ingredients,
     options: RunOptions,
     key: Any,
-    **settings: Any,
+    initial: Any,
+    target: Any,
 ) -> Run:
-    """Returns the run that cools by a recipe from the hottest temperature to the coldest.
-
-    Args:
-      settings: further arguments of `Run`.
-    """
+    """Returns the run that cools by a recipe from the hottest temperature to the coldest."""
     variables = jax.tree.leaves(solution_shape(problem))
     n = int(problem.n) if recipe.recombines else sum(leaf.size for leaf in variables)
     pacer = pacer_of(recipe, n, options.timer)
@@ -665,8 +641,9 @@ def plan_annealing(
         key,
         num_searches=recipe.num_searches,
         exchange=exchange,
+        initial=initial,
+        target=target,
         check_every=None if search.check_every or not is_fast else _CHECK_EVERY,
-        **settings,
     )
 
 

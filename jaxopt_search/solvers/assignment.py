@@ -101,8 +101,7 @@ def solve_assignment(
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)
         parts = _ingredients(problem, recipe, resolved.timer)
-        given = {"initial": initial, "target": target}
-        run = plan_annealing(problem, recipe, parts, resolved, key, **given)
+        run = plan_annealing(problem, recipe, parts, resolved, key, initial, target)
     return drive(run)
 
 
@@ -181,6 +180,6 @@ def _ingredients(problem: GeneralizedAssignment, recipe: Recipe, timer: Timer) -
     values, variables = (on_device(part, jnp.int32) for part in lists)
     neighborhood = AssignOrSwap(values=values, variables=variables)
     temperatures = recipe.hottest * price * load, recipe.coldest * price * load
-    of_search = {"moves_per_search": recipe.moves_per_search, "choose": "first"}
-    search = local_search(neighborhood, rule, **of_search)
+    num_moves = recipe.moves_per_search
+    search = local_search(neighborhood, rule, moves_per_search=num_moves, choose="first")
     return Ingredients(search, temperatures)

@@ -132,9 +132,8 @@ def greedy_coloring(problem: GraphColoring) -> tuple[np.ndarray, int]:
 
     The vertex that sees the most colors comes next, of several the one of the highest degree.
     """
-    starts, neighbors = (
-        np.asarray(part) for part in (problem.graph.lists.starts, problem.graph.lists.neighbors)
-    )
+    lists = problem.graph.lists
+    starts, neighbors = np.asarray(lists.starts), np.asarray(lists.neighbors)
     around = [neighbors[low:high].tolist() for low, high in itertools.pairwise(starts)]
     coloring, seen = np.full(problem.n, -1, np.int32), [set[int]() for _ in around]
     waiting = [(0, -len(near), vertex) for vertex, near in enumerate(around)]

@@ -166,7 +166,6 @@ def solve_qap(
             # Whatever happens, the result is as good as this one.
             built = LateStarts(1, lambda: constructed_assignment(problem)[None])
             initial = starts_with(problem, initial, built, recipe.num_searches)
-            given = {"initial": initial, "target": target}
             if is_tabu:
                 # Searches that continue from children of their best.
                 run = Run(
@@ -177,7 +176,8 @@ def solve_qap(
                     num_searches=recipe.num_searches,
                     exchange=recombine(every=_recombine_every(n, is_on_cpu)),
                     check_every=_TABU_CHECK_EVERY_ON_CPU if is_on_cpu else _TABU_CHECK_EVERY,
-                    **given,
+                    initial=initial,
+                    target=target,
                 )
             else:
                 unit = scales.swap_change(padded)
@@ -185,7 +185,8 @@ def solve_qap(
                     cooling_search(recipe, SwapTable() if is_on_cpu else DeltaSwap()),
                     (recipe.hottest * unit, recipe.coldest * unit),
                 )
-                run = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
+                own = padded, recipe, ingredients
+                run = plan_annealing(*own, resolved, key, initial, target)
     return opposite(drive(run)) if maximize else drive(run)
 
 

@@ -307,20 +307,9 @@ def _room(size: int) -> int:
 
 
 def plan_regional(
-    problem: TSP,
-    options: RunOptions,
-    key: Any,
-    *,
-    num_searches: Any,
-    initial: Any,
-    **given: Any,
+    problem: TSP, options: RunOptions, key: Any, num_searches: Any, initial: Any, target: Any
 ) -> Run:
-    """Returns the run of `solve_tsp` for a large instance: regional search that cools.
-
-    Args:
-      initial: as `solve_tsp` has it.
-      given: further arguments of `plan_annealing`.
-    """
+    """Returns the run of `solve_tsp` for a large instance: regional search that cools."""
     device, num_devices = options.devices[0], len(options.devices)
     recipe = chosen(RECIPE, num_searches)
     search = regional_search(
@@ -334,4 +323,4 @@ def plan_regional(
     built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
     initial = starts_with(problem, initial, built, num)
     ingredients = Ingredients(search, (recipe.hottest, recipe.coldest))
-    return plan_annealing(problem, recipe, ingredients, options, key, initial=initial, **given)
+    return plan_annealing(problem, recipe, ingredients, options, key, initial, target)

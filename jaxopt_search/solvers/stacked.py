@@ -132,9 +132,9 @@ class Stack(NamedTuple):
       in_full: maps costs on the device, [B], to the user's.
       costs: maps a solution of each instance to their exact costs.
       pacer: sets the pace of all.
+      is_trivial: whether all solutions of each cost the same.
       moves_per_step: that one search of each instance price together; None for as many as the
         search says of each.
-      is_trivial: whether all solutions of each cost the same.
     """
 
     kind: Kind
@@ -144,8 +144,8 @@ class Stack(NamedTuple):
     in_full: Callable[[np.ndarray], np.ndarray]
     costs: Callable[[Sequence[np.ndarray]], list[int | float]]
     pacer: Pacer
-    moves_per_step: int | None
     is_trivial: bool
+    moves_per_step: int | None = None
 
 
 def _together(solutions: list[np.ndarray]) -> Any:
@@ -428,7 +428,6 @@ def stack_of_tours(
         in_full=lambda lengths: lengths.astype(np.float64),
         costs=functools.partial(_lengths, points),
         pacer=pacer_of(recipe, most, options.timer),
-        moves_per_step=None,
         is_trivial=most <= _TRIVIAL,
     )
 
@@ -453,7 +452,6 @@ def stack_of_paths(
         in_full=functools.partial(_in_full, problems),
         costs=lambda found: list(map(paths.length, matrices, found)),
         pacer=pacer_of(recipe, max(sizes), options.timer),
-        moves_per_step=None,
         is_trivial=max(sizes) <= _TRIVIAL,
     )
 
@@ -528,14 +526,13 @@ def matrices_of(problems: list[QAP], capacity: int) -> tuple[QAP, np.ndarray]:
     """Returns instances as the devices get them, and of each a good assignment, [B, capacity]."""
 
     def with_room(problem: QAP) -> tuple[QAP, np.ndarray]:
-        flow, distance = (
-            padding.with_room(matrix, capacity**2) for matrix in (problem.flow, problem.distance)
-        )
+        # NumPy's, until a device gets them.
+        flow: Any = padding.with_room(problem.flow, capacity**2)
+        distance: Any = padding.with_room(problem.distance, capacity**2)
         padded = QAP(
-            flow=flow,  # pyright: ignore[reportArgumentType]: NumPy's, until a device gets them
-            distance=distance,  # pyright: ignore[reportArgumentType]
+            flow=flow,
+            distance=distance,
             offset=problem.offset,
-            partial=None,
             num_entries=np.int32(problem.capacity),  # pyright: ignore[reportArgumentType]
             capacity=capacity,
             is_symmetric=all(one.is_symmetric for one in problems),

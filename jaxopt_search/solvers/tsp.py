@@ -258,8 +258,7 @@ def solve_tsp(
                 closed = problem if end is not None else None
                 problem = paths.with_ends(problem, start, end)
             if is_large(problem, device):
-                given = {"num_searches": num_searches, "initial": initial, "target": target}
-                run = plan_regional(problem, resolved, key, **given)
+                run = plan_regional(problem, resolved, key, num_searches, initial, target)
             else:
                 # All that is compiled depends on the capacity only: instances of many sizes share
                 # it.
@@ -274,8 +273,8 @@ def solve_tsp(
                 ingredients = _ingredients(problem, padded, recipe, near)
                 tours = _tours(problem, recipe, key, near, resolved.timer)
                 initial = starts_with(problem, initial, tours, recipe.num_searches)
-                given = {"initial": initial, "target": target}
-                run = plan_annealing(padded, recipe, ingredients, resolved, key, **given)
+                own = padded, recipe, ingredients
+                run = plan_annealing(*own, resolved, key, initial, target)
     result = drive(run)
     return result if closed is None else paths.counted(result, closed)
 

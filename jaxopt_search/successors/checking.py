@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import bit_sets, random
-from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.checks import MAX_INT32, check_count
 from jaxopt_search.contracts import check_part
 from jaxopt_search.successors import algorithm, heuristics
 from jaxopt_search.successors.algorithm import Course, Variables
@@ -104,10 +104,7 @@ def _check_numbers(heuristic: Any) -> None:
         ("max_possibilities", heuristics.MAX_POSSIBILITIES),
         ("max_weight", heuristics.MAX_WORD),
     ):
-        number: Any = getattr(heuristic, name, None)
-        is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not is_integer or not 1 <= number <= most:
-            raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")
+        check_count(f"{kind}.{name}", getattr(heuristic, name, None), 1, most)
     for name in ("before_variable", "after_variable", "active_now"):
         if heuristic.independent and getattr(heuristic, name) is not None:
             raise ValueError(

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxopt_search.backends.memory import load
+from jaxopt_search.checks import check_count
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic
 from jaxopt_search.types import Tallied, null_delta
@@ -58,13 +59,8 @@ class _ByDelta(LocalHeuristic):
         kind, n, most = type(self).__name__, problem.domain_sizes.shape[0], problem.max_domain
         if not isinstance(state, Tallied):
             raise TypeError(f"state is a {type(state).__name__}, expected a Tallied for {kind}")
-        if (self.num_variables or 0) > n:
-            raise ValueError(f"{kind}.num_variables is {self.num_variables}, expected at most {n}")
-        if (self.max_possibilities or most) < most:
-            raise ValueError(
-                f"{kind}.max_possibilities is {self.max_possibilities}, expected {most}, the"
-                " largest domain"
-            )
+        check_count(f"{kind}.num_variables", self.num_variables or n, 1, n)
+        check_count(f"{kind}.max_possibilities", self.max_possibilities or most, most, None)
         return load(problem.domain_sizes, variable)
 
     def weight(

@@ -122,7 +122,7 @@ def test_searches_start_where_they_are_told_to(solver):
     ("options", "text"),
     [
         ({"initial": np.arange(12)}, r"initial has shape \(12,\), expected \(13,\)"),
-        ({"initial": np.tile(np.arange(13), (4, 1))}, "initial holds 4 solutions, expected fewer"),
+        ({"initial": np.tile(np.arange(13), (4, 1))}, "solutions in initial is 4, expected"),
         ({"initial": [0] * 13}, r"^initial holds 0 twice"),
         ({"callback": 5}, "callback is a int, expected a function or None"),
         ({"history_size": 1}, "history_size is 1"),

@@ -8,7 +8,7 @@ assignments that overload agents, at a price.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +16,11 @@ import numpy as np
 
 from jaxopt_search.backends import floats, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, real_array
+from jaxopt_search.checks import MAX_INT32, check_shape, check_vector, real_array
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import lower_bounds, matrix_input
 from jaxopt_search.problems.bounds import MAX_FLOAT32, largest_of
-from jaxopt_search.problems.finite.vector import FiniteProblem, check_vector
+from jaxopt_search.problems.finite.vector import FiniteProblem
 from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
@@ -41,16 +41,8 @@ class Slacks(NamedTuple):
     overload: Any
 
 
-class _Shift(NamedTuple):
-    """What changes if jobs go to other agents.
-
-    Attributes:
-      cost: int32 or float32.
-      overload: int32.
-    """
-
-    cost: jax.Array
-    overload: jax.Array
+_Shift: TypeAlias = tuple[jax.Array, jax.Array]
+"""By how much the cost and the overload change if jobs go to other agents."""
 
 
 @pytree
@@ -126,7 +118,7 @@ class GeneralizedAssignment(FiniteProblem):
         (own, other), (new, old) = both(self.loads, first, second), both(self.loads, second, first)
         at_a, at_b = load(tally.slack, a), load(tally.slack, b)
         after = _over(at_a + own - new) + _over(at_b + other - old)
-        change = self._delta(tally, _Shift(cost, after - _over(at_a) - _over(at_b)))
+        change = self._delta(tally, (cost, after - _over(at_a) - _over(at_b)))
         return jnp.where(a == b, jnp.zeros_like(change), change)
 
     def assigned(
@@ -192,11 +184,12 @@ class GeneralizedAssignment(FiniteProblem):
         """Returns the change if a job leaves its agent."""
         slack = load(tally.slack, own)
         overload = _over(slack + load(self.loads, (job, own))) - _over(slack)
-        return _Shift(-load(self.costs, (job, own)), overload)
+        return -load(self.costs, (job, own)), overload
 
     def _delta(self, tally: Slacks, shift: _Shift) -> jax.Array:
-        after = tally.overload + shift.overload
-        return shift.cost + (self._penalty(after) - self._penalty(tally.overload))
+        cost, overload = shift
+        after = self._penalty(tally.overload + overload)
+        return cost + (after - self._penalty(tally.overload))
 
     def _penalty(self, overload: jax.Array) -> jax.Array:
         """Returns the cost of an overload."""
@@ -211,7 +204,8 @@ def _over(slack: jax.Array) -> jax.Array:
 
 def _moved(left: _Shift, slack: jax.Array, cost: jax.Array, taken: jax.Array) -> _Shift:
     """Returns the change if a job, having `left` an agent, goes to another who has `slack`."""
-    return _Shift(left.cost + cost, left.overload + (_over(slack - taken) - _over(slack)))
+    own_cost, overload = left
+    return own_cost + cost, overload + (_over(slack - taken) - _over(slack))
 
 
 def generalized_assignment(
@@ -254,10 +248,8 @@ def generalized_assignment(
     """
     costs, loads = _matrix(costs, "costs"), _matrix(loads, "loads")
     capacities = real_array(capacities, "capacities")
-    if loads.shape != costs.shape:
-        raise ValueError(f"loads has shape {loads.shape}, expected {costs.shape} as costs has")
-    if capacities.shape != costs.shape[:1]:
-        raise ValueError(f"capacities has shape {capacities.shape}, expected {costs.shape[:1]}")
+    check_shape(loads, "loads", costs.shape, " as costs has")
+    check_shape(capacities, "capacities", costs.shape[:1])
     loads, capacities = _amounts(loads, "loads"), _amounts(capacities, "capacities")
     is_exact = matrix_input.has_exact_costs(dtype, "costs", costs)
     costs = costs.astype(np.int64 if is_exact else np.float64)

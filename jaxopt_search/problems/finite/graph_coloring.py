@@ -18,12 +18,11 @@ from jax import lax
 
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_count, plain_array
+from jaxopt_search.checks import MAX_INT32, check_count, check_vector, plain_array
 from jaxopt_search.problems.finite.entries import edges_of, entries_of, graph_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
-    check_vector,
     neighbor_lists,
 )
 from jaxopt_search.problems.host import Original
@@ -241,15 +240,10 @@ def graph_coloring(
       >>> int(problem.cost(jax.numpy.array([0, 1, 0, 0])))
       2
     """
-    num_colors = check_count("num_colors", num_colors)
     n, edges, of_edges = _edges_of(graph, weights, num_vertices)
-    if n * num_colors > MAX_INT32:
-        raise ValueError(
-            f"num_colors is {num_colors}, expected at most {MAX_INT32 // n} for {n} vertices: the"
-            f" vertices by colors are numbered in int32"
-        )
-    if len(edges) > MAX_INT32 // 2:
-        raise ValueError(f"graph has {len(edges)} edges, expected at most {MAX_INT32 // 2}")
+    # Vertices by colors, and edges both ways, are numbered in int32.
+    num_colors = check_count("num_colors", num_colors, 1, MAX_INT32 // n)
+    check_count("the number of edges", len(edges), 0, MAX_INT32 // 2)
     domains, counts, given = np.full(n, num_colors), None, None
     check = functools.partial(check_vector, domains)
     if fixed is not None:

@@ -20,7 +20,7 @@ from jax import lax
 
 from jaxopt_search.backends import floats, loops, memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import check_number, check_option
+from jaxopt_search.checks import check_number, check_option, check_vector
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.finite.entries import (
@@ -33,7 +33,6 @@ from jaxopt_search.problems.finite.entries import (
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
     NeighborLists,
-    check_vector,
     neighbor_lists,
 )
 from jaxopt_search.problems.host import SAME, Original, Units
@@ -420,10 +419,6 @@ class Terms(NamedTuple):
     second: np.ndarray
     values: np.ndarray
 
-    def over(self, unit: int) -> "Terms":
-        """Returns the terms, integers, in multiples of a common divisor."""
-        return self._replace(linear=self.linear // unit, values=self.values // unit)
-
 
 def _build(
     terms: Terms, name: str, best_known: float | None, storage: Storage, offset: Any = 0
@@ -440,7 +435,7 @@ def _build(
         found, dtype = bounds.qubo_bounds(*terms), jnp.int32
         if not found.fit:
             unit = int(np.gcd.reduce(np.concatenate([terms.linear, terms.values])))
-            counted = terms.over(unit)
+            counted = terms._replace(linear=terms.linear // unit, values=terms.values // unit)
             if not bounds.qubo_bounds(*counted).fit:
                 raise found.refusal(f"{name} gives", "moves", "a problem of dtype='float32'")
             counted = Terms(*(part.astype(np.int64) for part in counted))

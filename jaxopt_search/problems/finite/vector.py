@@ -1,4 +1,4 @@
-"""What problems on vectors share: random and perturbed vectors, checks, lists of neighbors.
+"""What problems on vectors share: random and perturbed vectors, lists of neighbors.
 
 A vector is [n] int32, with entry i from 0 to `domain_sizes[i] - 1`.
 """
@@ -13,7 +13,6 @@ from jax import lax
 
 from jaxopt_search.backends import memory, random
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import plain_array
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
@@ -60,29 +59,6 @@ class FiniteProblem(VectorProblem):
 
         words = permutation.words(key, min(_PERTURBED_VARIABLES, n))
         return lax.scan(assign, solution, words)[0]
-
-
-def check_vector(domain_sizes: np.ndarray, values: Any, name: str) -> np.ndarray:
-    """Returns `values` as [n] int32, or says why it is no vector with these domains; on the host.
-
-    Args:
-      domain_sizes: [n] integers.
-      values: the user's.
-      name: of `values`, for messages.
-
-    Raises:
-      ValueError: naming `name` and the offending value.
-    """
-    array, n = plain_array(values, name), len(domain_sizes)
-    if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape}, expected ({n},)")
-    if array.dtype != np.bool_ and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} has dtype {array.dtype}, expected integers")
-    (outside,) = np.nonzero((array < 0) | (array >= domain_sizes))
-    if outside.size:
-        i = outside[0]
-        raise ValueError(f"{name}[{i}] is {array[i]}, expected 0 to {domain_sizes[i] - 1}")
-    return array.astype(np.int32)
 
 
 def assigned(problem: Any, tallied: Tallied, variable: Any, value: Any, where: Any) -> Tallied:

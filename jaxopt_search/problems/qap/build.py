@@ -13,7 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_permutation, plain_array, real_array
+from jaxopt_search.checks import (
+    check_option,
+    check_permutation,
+    check_shape,
+    plain_array,
+    real_array,
+)
 from jaxopt_search.datasets.instances import QAPInstance
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds, matrix_input
@@ -30,7 +36,7 @@ from jaxopt_search.problems.matrix_input import (
     on_device,
     quick_shape,
 )
-from jaxopt_search.problems.qap.problem import QAP, Partial
+from jaxopt_search.problems.qap.problem import QAP
 
 
 def qap(
@@ -82,22 +88,21 @@ def qap(
       222
     """
     if matrix_input.is_traced(flow, distance):
-        symmetric = matrix_input.traced_symmetry(is_symmetric)
+        check_option("is_symmetric", is_symmetric, (True, False))
         given = {"linear": linear, "partial_match": partial_match, "best_known": best_known}
         matrix_input.refuse_options("a traced array", **given)
-        return _traced_qap(flow, distance, symmetric, dtype)
+        return _traced_qap(flow, distance, bool(is_symmetric), dtype)
     flow, distance = finite_matrix(_as_integers(flow), "flow"), finite_matrix(distance, "distance")
     check_square(flow, "flow")
     check_square(distance, "distance")
     number, most = len(flow), len(distance)
     if number < most:
         flow = np.pad(flow, (0, most - number))
-    _check_same_shape(flow, distance)
+    check_shape(distance, "distance", flow.shape, " as flow has")
     matrices = [flow, distance]
     if linear is not None:
         linear = finite_matrix(linear, "linear")
-        if linear.shape != (number, most):
-            raise ValueError(f"linear has shape {linear.shape}, expected {(number, most)}")
+        check_shape(linear, "linear", (number, most))
         matrices.append(np.pad(linear, ((0, most - number), (0, 0))))
     is_exact = has_exact_costs(dtype, "matrices", *matrices)
     problem = _of_matrices(*matrices, is_exact=is_exact, best_known=best_known)
@@ -225,7 +230,7 @@ def as_qaps(flow: Any, distance: Any = None, dtype: DType | None = None) -> list
         for i, (one, other) in enumerate(zip(flow, distance, strict=True)):
             try:
                 problems.append(qap(one, other, dtype=dtype))
-                _check_same_shape(np.asarray(one), np.asarray(other))
+                check_shape(np.asarray(other), "distance", np.shape(one), " as flow has")
             except (TypeError, ValueError) as error:
                 raise type(error)(f"instance {i}: {error}") from None
         return problems
@@ -296,7 +301,6 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
         flow=on_device(flow.ravel(), dtype),
         distance=on_device(distance.ravel(), dtype),
         offset=on_device(wrapped, dtype),
-        partial=None,
         capacity=len(flow),
         is_symmetric=_is_symmetric(flow, distance),
         device_units=host.units,
@@ -305,26 +309,18 @@ def _of_matrices(*matrices: np.ndarray, is_exact: bool, best_known: float | None
 
 
 def _traced_qap(flow: Any, distance: Any, is_symmetric: bool, dtype: DType | None) -> QAP:
-    flow, distance = (
-        matrix_input.traced_square(matrix, name, dtype)
-        for matrix, name in ((flow, "flow"), (distance, "distance"))
-    )
-    _check_same_shape(flow, distance)
+    flow = matrix_input.traced_square(flow, "flow", dtype)
+    distance = matrix_input.traced_square(distance, "distance", dtype)
+    check_shape(distance, "distance", flow.shape, " as flow has")
     common = jnp.float32 if jnp.float32 in (flow.dtype, distance.dtype) else jnp.int32
     return QAP(
         flow=flow.ravel().astype(common),
         distance=distance.ravel().astype(common),
         offset=jnp.zeros((), common),
-        partial=None,
         capacity=len(flow),
         is_symmetric=is_symmetric,
         host=ON_DEVICE,
     )
-
-
-def _check_same_shape(flow: Any, distance: Any) -> None:
-    if flow.shape != distance.shape:
-        raise ValueError(f"distance has shape {distance.shape}, expected {flow.shape} as flow has")
 
 
 def _is_symmetric(flow: np.ndarray, distance: np.ndarray) -> bool:
@@ -357,9 +353,10 @@ def with_fixed(problem: QAP, partial_match: Any) -> QAP:
     assignment[facilities] = locations
     assignment[free] = np.setdiff1d(np.arange(n), locations)
     is_free = np.isin(np.arange(n), free).astype(np.int32)
-    partial = Partial(*map(jax.device_put, (assignment, free, is_free)))
+    assignment, free, is_free = map(jax.device_put, (assignment, free, is_free))
     check = functools.partial(_check_fixed, problem.host.check, facilities, locations)
-    return dataclasses.replace(with_host(problem, check=check), partial=partial)
+    problem = with_host(problem, check=check)
+    return dataclasses.replace(problem, assignment=assignment, free=free, is_free=is_free)
 
 
 def _check_fixed(

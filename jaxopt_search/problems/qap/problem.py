@@ -8,7 +8,7 @@ float32 ones. `build` builds instances.
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -29,46 +29,26 @@ Parts: TypeAlias = tuple[jax.Array, ...]
 _PERTURBED_FACILITIES = 4
 
 
-class Partial(NamedTuple):
-    """The facilities that are fixed to locations.
-
-    Attributes:
-      assignment: [capacity] int32, a permutation, with the fixed facilities where they belong.
-      free, is_free: as in `QAP`.
-      num_free: [] int32, where there is room for more facilities; else None.
-    """
-
-    assignment: jax.Array
-    free: jax.Array
-    is_free: jax.Array
-    num_free: jax.Array | None = None
-
-    def padded(self, capacity: int) -> "Partial":
-        """Returns the same with room for more facilities."""
-        assignment, free, is_free = map(np.asarray, self[:3])
-        fixed = np.setdiff1d(np.arange(capacity, dtype=free.dtype), free)
-        return Partial(
-            assignment=jax.device_put(padding.filled(assignment, capacity)),
-            free=jax.device_put(np.concatenate([free, fixed])),
-            is_free=padding.put_with_room(is_free, capacity),
-            num_free=on_device(len(free), np.int32),
-        )
-
-
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class QAP(padding.SizedProblem):
     """A QAP instance on the device. Build it with `qap` or `qap_from_instance`.
 
     A solution is an assignment, [capacity] int32: the location of each facility, a permutation.
-    Matrices may be asymmetric, with nonzero diagonals and negative entries.
+    Its cost is the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`. Matrices may be
+    asymmetric, with nonzero diagonals and negative entries.
 
     Attributes:
       flow: [capacity * capacity] from facility to facility, int32 or float32, row by row of n.
       distance: [capacity * capacity] from location to location, likewise, of the same dtype.
       offset: [] of this dtype, what `device_cost` leaves out so that all costs fit int32; mostly 0.
         It is modulo 2**32; `units` has it in full.
-      partial: what is fixed, from which `free`, `is_free` and `num_free` follow; None if nothing.
+      assignment: [capacity] int32, a permutation, with the fixed facilities where they belong; None
+        if nothing is fixed.
+      free: the facilities that may move, [m] int32, ascending; None for all. Where there is room
+        for more facilities, [capacity] int32, these and then all others.
+      is_free: [capacity] int32, 1 for these and 0 for the others; None if all may move.
+      num_first: [] int32, how many first ones of `free` may move, where there is room for more.
       num_entries: [] int32 the number of facilities, if there is room for more (see `padding`).
       capacity: the length of solutions: the number of facilities, or more.
       is_symmetric: whether both matrices are.
@@ -79,7 +59,10 @@ class QAP(padding.SizedProblem):
     flow: jax.Array = dataclasses.field(repr=False)
     distance: jax.Array = dataclasses.field(repr=False)
     offset: jax.Array = dataclasses.field(repr=False)
-    partial: Partial | None = dataclasses.field(repr=False)
+    assignment: jax.Array | None = dataclasses.field(default=None, repr=False)
+    free: jax.Array | None = dataclasses.field(default=None, repr=False)
+    is_free: jax.Array | None = dataclasses.field(default=None, repr=False)
+    num_first: jax.Array | None = None
     num_entries: jax.Array | None = None
     capacity: int = static()
     is_symmetric: bool = static()
@@ -92,30 +75,25 @@ class QAP(padding.SizedProblem):
         return int(self.num_free) <= 1
 
     @property
-    def free(self) -> jax.Array | None:
-        """The facilities that may move, [m] int32, ascending; None for all.
-
-        Where there is room for more facilities, [capacity] int32, these and then all others.
-        """
-        return None if self.partial is None else self.partial.free
-
-    @property
-    def is_free(self) -> jax.Array | None:
-        """[capacity] int32, 1 for these and 0 for the others; None if all may move."""
-        return None if self.partial is None else self.partial.is_free
-
-    @property
     def num_free(self) -> Any:
         """How many facilities may move, as `n` counts."""
-        if self.partial is None:
+        if self.free is None:
             return self.n
-        _, free, _, num_free = self.partial
-        return free.shape[0] if num_free is None else num_free
+        return self.free.shape[0] if self.num_first is None else self.num_first
 
     def fields_with_room(self, capacity: int) -> dict[str, Any]:
         matrices = {"flow": self.flow, "distance": self.distance}
-        partial = None if self.partial is None else self.partial.padded(capacity)
-        return {**padding.put_with_room(matrices, capacity**2), "partial": partial}
+        fields = padding.put_with_room(matrices, capacity**2)
+        if self.free is None:
+            return fields
+        free = np.asarray(self.free)
+        fixed = np.setdiff1d(np.arange(capacity, dtype=free.dtype), free)
+        return fields | {
+            "assignment": jax.device_put(padding.filled(np.asarray(self.assignment), capacity)),
+            "free": jax.device_put(np.concatenate([free, fixed])),
+            "is_free": padding.put_with_room(self.is_free, capacity),
+            "num_first": on_device(len(free), np.int32),
+        }
 
     def matrices_on_host(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns flow and distance as on the device, [n, n]."""
@@ -126,18 +104,17 @@ class QAP(padding.SizedProblem):
     def free_on_host(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns the facilities that may move, [m], and where all may be that are fixed, [n]."""
         n = int(self.n)
-        if self.partial is None:
+        if self.free is None:
             return np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
-        assignment, free = np.asarray(self.partial.assignment), np.asarray(self.partial.free)
+        assignment, free = np.asarray(self.assignment), np.asarray(self.free)
         return free[: int(self.num_free)], assignment[:n].copy()
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random assignment, [capacity] int32: the location of each facility."""
         order = self._order(key)
-        if self.partial is None:
+        if self.assignment is None:
             return order
-        assignment, free, *_ = self.partial
-        return assignment.at[free].set(assignment[free][order])
+        return self.assignment.at[self.free].set(self.assignment[self.free][order])
 
     def _order(self, key: jax.Array) -> jax.Array:
         """Returns a random permutation of the places in `free`; those behind stay."""
@@ -154,13 +131,6 @@ class QAP(padding.SizedProblem):
         locations = assignment[facilities]
         moved = jnp.where(place < number, locations[before], locations)
         return assignment.at[facilities].set(moved)
-
-    def cost(self, assignment: jax.Array) -> jax.Array:
-        """Returns the sum of `flow[i, j] * distance[assignment[i], assignment[j]]`.
-
-        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
-        """
-        return self.device_units.in_full(self.device_cost(assignment))
 
     def lower_bound(self) -> int | float | None:
         """Returns a cost that no assignment is below, if up to 200 facilities may move."""

@@ -153,10 +153,10 @@ def tsp(
     refuse_orphans()
     check_option("forbidden", forbidden, (None, "inf"))
     if matrix_input.is_traced(distances):
-        symmetric = matrix_input.traced_symmetry(is_symmetric)
+        check_option("is_symmetric", is_symmetric, (True, False))
         given = {"forbidden": forbidden, "best_known": best_known}
         matrix_input.refuse_options("a traced array", **given)
-        return traced.of_matrix(distances, symmetric, dtype)
+        return traced.of_matrix(distances, bool(is_symmetric), dtype)
     matrix = _checked_matrix(distances, allow_inf=forbidden == "inf")
     if is_symmetric is None and _is_triangle(matrix):
         raise ValueError(

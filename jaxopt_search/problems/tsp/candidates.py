@@ -48,7 +48,15 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     first, place = places(table)
     if len(first) < n:
         table = table[np.ix_(first, first)] if by_matrix else table[first]
-    lists = _of_places(table, min(num, len(first) - 1), kind, by_matrix)
+    few = min(num, len(first) - 1)
+    if few == 0:
+        lists = np.zeros((1, 0), np.int32)
+    elif by_matrix:
+        rule = _spread_in_rows if kind == "spread" else _nearest_in_rows
+        blocks = _each_block(lambda rows: rule(table, few, rows), np.arange(len(table)))
+        lists = np.concatenate(blocks).astype(np.int32)
+    else:
+        lists = (_quadrant_neighbors if kind == "spread" else _nearest_points)(table, few)
     return lists if len(first) == n else of_cities(lists, place, num)
 
 
@@ -71,21 +79,6 @@ def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rank = np.empty_like(first)
     rank[np.argsort(first)] = np.arange(len(first))
     return np.sort(first), rank[group.ravel()]
-
-
-def _of_places(table: np.ndarray, num: int, kind: Kind, by_matrix: bool) -> np.ndarray:
-    """Returns candidates of places that differ, [n, num] int32.
-
-    Args:
-      table: [n, n] distances if `by_matrix`, else [n, 2] coordinates.
-    """
-    if num == 0:
-        return np.zeros((1, 0), np.int32)
-    if by_matrix:
-        rule = _spread_in_rows if kind == "spread" else _nearest_in_rows
-        blocks = _each_block(lambda rows: rule(table, num, rows), np.arange(len(table)))
-        return np.concatenate(blocks).astype(np.int32)
-    return _quadrant_neighbors(table, num) if kind == "spread" else _nearest_points(table, num)
 
 
 def of_cities(lists: np.ndarray, place: np.ndarray, num: int) -> np.ndarray:

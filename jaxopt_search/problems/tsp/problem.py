@@ -23,7 +23,7 @@ from jaxopt_search.backends.memory import Pairs, load, load_pair
 from jaxopt_search.backends.rows import Block, Tile
 from jaxopt_search.checks import check_permutation
 from jaxopt_search.datasets import distances
-from jaxopt_search.problems import lower_bounds, padding, permutation
+from jaxopt_search.problems import lower_bounds, padding
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.pytrees import pytree, static
 
@@ -53,6 +53,8 @@ class Ties(NamedTuple):
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TSP(padding.SizedProblem):
     """A TSP instance on the device. Build it with `tsp`, `tsp_from_coords`, `tsp_from_instance`.
+
+    A solution is a tour, [capacity] int32: the city at each position. Its cost is its length.
 
     Attributes:
       matrix: [capacity * capacity] distances, int32 or float32, row by row of n; None with
@@ -100,21 +102,6 @@ class TSP(padding.SizedProblem):
         """Returns the matrix of distances as on the device, [n, n], of a problem that has one."""
         n = int(self.n)
         return np.asarray(self.matrix)[: n * n].reshape(n, n)
-
-    def init(self, key: jax.Array) -> jax.Array:
-        """Returns a random tour, [capacity] int32: the city at each position."""
-        return permutation.random_permutation(key, self.capacity, self.num_entries)
-
-    def perturb(self, key: jax.Array, tour: jax.Array) -> jax.Array:
-        """Returns a tour near `tour`: it after a random double bridge."""
-        return permutation.exchange_segments(key, tour, self.n)
-
-    def cost(self, tour: jax.Array) -> jax.Array:
-        """Returns the length of `tour`.
-
-        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
-        """
-        return self.device_units.in_full(self.device_cost(tour))
 
     def lower_bound(self) -> int | float | None:
         """Returns a length that no tour is below, of up to 1000 cities: see `lower_bounds`."""

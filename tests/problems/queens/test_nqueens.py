@@ -74,7 +74,7 @@ def test_sizes_without_a_placement_are_refused(n, text):
 def test_starts_that_are_refused():
     """More attacking pairs than int32 holds."""
     n = 65_537
-    with refuses(ValueError, "initial has 2147516416 attacking pairs, expected"):
+    with refuses(ValueError, "attacking pairs of initial is 2147516416, expected"):
         js.solve(js.nqueens(n), annealing(), 0, initial=np.arange(n), max_steps=1)
 
 
