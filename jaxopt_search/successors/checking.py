@@ -105,9 +105,10 @@ def _check_numbers(heuristic: Any) -> None:
         ("max_weight", heuristics.MAX_WORD),
     ):
         number: Any = getattr(heuristic, name, None)
-        is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not is_integer or not 1 <= number <= most:
-            raise ValueError(f"{kind}.{name} is {number!r}, expected an integer from 1 to {most}")
+        # NumPy's might wrap.
+        if type(number) is not int or not 1 <= number <= most:
+            expected = f"an integer of Python from 1 to {most}"
+            raise ValueError(f"{kind}.{name} is {number!r}, expected {expected}")
     for name in ("before_variable", "after_variable", "active_now"):
         if heuristic.independent and getattr(heuristic, name) is not None:
             raise ValueError(
