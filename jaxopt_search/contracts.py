@@ -211,3 +211,21 @@ def _check_vectors(problem: VectorProblem) -> None:
     sizes = np.asarray(sizes)
     if wrong := sizes[(sizes < 1) | (sizes > most)].tolist():
         raise ValueError(f"{name} with a domain of size {wrong[0]}, expected 1 to {most}")
+
+
+def check_alike(name: str, tree: Any, like: Any) -> None:
+    """Refuses what a user's function `name` returns if it is not as `like`, dtypes and shapes."""
+    if jax.tree.structure(tree) != jax.tree.structure(like):
+        raise TypeError(f"{name} returns another pytree than it was given")
+    pairs = zip(jax.tree.leaves_with_path(tree), jax.tree.leaves(like), strict=True)
+    for (path, new), old in pairs:
+        if kind_of_array(new) != kind_of_array(old):
+            at = f" at state{jax.tree_util.keystr(path)}" if path else ""
+            raise TypeError(
+                f"{name} returns {kind_of_array(new)}{at}, expected {kind_of_array(old)}"
+            )
+
+
+def kind_of_array(leaf: Any) -> str:
+    """Returns dtype and shape, such as `int32[3]`."""
+    return f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"

@@ -15,7 +15,7 @@ from jax import lax
 from jaxopt_search.backends import Implementation, floats, memory, random
 from jaxopt_search.backends.costs import cost_change
 from jaxopt_search.checks import check_count, check_share, float32, int32
-from jaxopt_search.contracts import check_part
+from jaxopt_search.contracts import check_alike, check_part
 from jaxopt_search.crossovers.operators import pmx
 from jaxopt_search.problems import permutation
 from jaxopt_search.pytrees import pytree, static
@@ -170,7 +170,9 @@ class Recombine(Exchange):
         implementation: Implementation = "xla",
     ) -> Any:
         keys = random.typed_key(words)
-        return self.crossover.children(keys, problem, own, given, self.share, implementation)
+        made = self.crossover.children(keys, problem, own, given, self.share, implementation)
+        check_alike(f"{type(self.crossover).__name__}.child", made, own)
+        return made
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:

@@ -10,13 +10,12 @@ import itertools
 import os
 import pathlib
 import re
-import zipfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.datasets import distances
 from jaxopt_search.datasets.generators import MAX_VARIABLES
 from jaxopt_search.datasets.instances import MAX_FLOAT, GraphInstance, QAPInstance, TSPInstance
@@ -552,7 +551,8 @@ def load_graph(path: str | os.PathLike) -> GraphInstance:
     if is_dimacs and head[1:2] not in ([b"edge"], [b"edges"], [b"col"]):
         raise source.error(at, f"{show(b' '.join(head))}, expected p edge N M")
     n, num_edges = _integers_of(source, at, head[2:] if is_dimacs else head, (2,), "N M")
-    n = check_count("the number of vertices", n)
+    if not 0 < n <= MAX_INT32:
+        raise source.error(at, f"N is {n}, expected 1 to {MAX_INT32} vertices")
     found: dict[tuple[int, int], int] = {}
     number = 0
     for at, words in lines:
@@ -612,6 +612,7 @@ def load_bqp(path: str | os.PathLike) -> list[np.ndarray]:
             shown = "the end" if token is None else show(token.group())
             raise source.error(size if token is None else token.start(), f"{shown}, {expected}")
 
+    check(numbers[0] >= 0, 0, "expected a number of problems")
     for _ in range(numbers[0]):
         check(at + 1 < len(numbers), len(numbers), "expected N M")
         n, num_entries = numbers[at : at + 2].tolist()
@@ -682,11 +683,14 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
     """
     check_regular(path)
     if str(path).endswith(".npz"):
-        try:
-            with np.load(path) as archive:
-                given = list(zip(archive["points"], archive["tours"], strict=True))
-        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            raise InstanceFormatError(f"{path}: no archive of points and tours: {error}") from None
+        with open(path, "rb") as file:
+            try:
+                archive = np.load(file)
+                points = archive["points"].astype(np.float64, casting="same_kind")
+                given = list(zip(points, archive["tours"], strict=True))
+            except Exception as error:  # a torn file has many ways to fail
+                what = f"no archive of points and tours: {error}"
+                raise InstanceFormatError(f"{path}: {what}") from None
         pairs = [_checked(*one, f"{path}, instance {at}") for at, one in enumerate(given)]
     else:
         with open(path, encoding="ascii", errors="replace") as file:
@@ -699,9 +703,9 @@ def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
     given, word, order = line.partition(" output ")
     try:
         numbers, tour = np.array(given.split(), np.float64), np.array(order.split(), np.int64) - 1
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InstanceFormatError(f"{where}: {error}") from None
-    if not word or len(numbers) % 2 or not len(tour) or tour[0] != tour[-1]:
+    if not word or "_" in line or len(numbers) % 2 or not len(tour) or tour[0] != tour[-1]:
         raise InstanceFormatError(f"{where}: expected coordinates, 'output' and a closed tour")
     return _checked(numbers.reshape(-1, 2), tour[:-1], where)
 

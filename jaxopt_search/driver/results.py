@@ -152,13 +152,19 @@ class Best:
         if self.host is not None:
             running = self.host.in_full(running)
         if isinstance(exact, int) and exact != running:
-            raise RuntimeError(
-                f"the running cost {running} is not the exact {exact}: a delta is not the change in"
-                " cost, the state is another run's, a search has risen beyond int32 (lower its"
-                " temperature), XLA computes a cost wrongly, or this is a bug: please report it"
+            cause = "a delta is not the change in cost, an exchange makes what is no solution, the"
+            cause += (
+                " state is another run's, XLA computes a cost wrongly, or this is a bug: please"
             )
+            cause += " report it"
+            if self.host is not None and self.host.starts is not None:
+                cause = "a search has risen beyond int32: lower its temperature, and let nothing"
+                cause += " restart at random"
+            raise RuntimeError(f"the running cost {running} is not the exact {exact}: {cause}")
         if math.isnan(self.fun) or (fun, exact) <= (self.fun, self._counted):
             own = solution if self.host is None else self.host.own(solution)
+            if (check := starts.check_of(self.problem)) is not None:
+                check(own, "the best solution")
             self.x, self.fun, self._counted = jax.tree.map(np.array, own), fun, exact
 
     def recall(self, x: Any, noted: Any) -> None:

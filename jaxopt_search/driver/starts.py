@@ -67,7 +67,7 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
         number, build = min(initial.number, num_searches), initial.build
         blank = jax.ShapeDtypeStruct((number, *shape.shape), shape.dtype)
         # Processes that share a run compare what is built before they use it.
-        later = functools.cache(lambda: _checked_rows(check, build()[:number])[0])
+        later = functools.cache(lambda: _checked_rows(check, build()[:number], "constructed")[0])
         return Starts(blank, False, later)
     if check is None:
         solutions, is_one = _checked_arrays(shape, initial)
@@ -95,12 +95,14 @@ def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
     return None
 
 
-def _checked_rows(check: Callable[[Any, str], np.ndarray], initial: Any) -> tuple[np.ndarray, bool]:
+def _checked_rows(
+    check: Callable[[Any, str], np.ndarray], initial: Any, name: str = "initial"
+) -> tuple[np.ndarray, bool]:
     """Returns start solutions, each by its check, and whether it is one for all."""
-    initial = plain_array(initial, "initial")
+    initial = plain_array(initial, name)
     if initial.ndim <= 1:
-        return check(initial, "initial"), True
-    return np.array([check(row, f"initial[{i}]") for i, row in enumerate(initial)]), False
+        return check(initial, name), True
+    return np.array([check(row, f"{name}[{i}]") for i, row in enumerate(initial)]), False
 
 
 def _checked_arrays(shape: Any, initial: Any) -> tuple[Any, bool]:

@@ -350,7 +350,9 @@ def exchange_now(
     solutions = jax.vmap(solution_of, in_axes=(None, 0))(problem, searches)
     num_searches = devices.total(jnp.sum(~is_padding, dtype=jnp.int32), axis_name)
     all_costs = devices.all_gather(costs, axis_name)
-    donors = own_part(rule.donors(stream, all_costs, num_searches), len(index))
+    donors = rule.donors(stream, all_costs, num_searches)
+    contracts.check_alike(f"{type(rule).__name__}.donors", donors, all_costs.astype(jnp.int32))
+    donors = own_part(jnp.asarray(donors), len(index))
     everyone = devices.all_gather((solutions, ancestor), axis_name)
     given, ancestors = jax.tree.map(lambda leaf: leaf[jnp.maximum(donors, 0)], everyone)
 
@@ -362,6 +364,7 @@ def exchange_now(
 
     if (combine := rule.combine) is not None:
         given = combine(words(), problem, solutions, given, implementation)
+        contracts.check_alike(f"{type(rule).__name__}.combine", given, solutions)
     adopts = (donors >= 0) & ~is_padding
     restarts = rule.starts_anew(all_costs, num_searches)
     if restarts is None and not rule.is_generational:

@@ -68,6 +68,13 @@ class Genetic(Search):
         tables = self.operators.tables(population)
         return _remember_best(Island(population, tables, costs, best, best_cost, population, costs))
 
+    def check(self, problem: Problem, max_steps: int | None) -> None:
+        if problem.host is not None and problem.host.starts is not None:
+            raise ValueError(
+                "problem has random solutions that cost more than int32 holds, expected one of"
+                " dtype='float32' or metric='EUCLID': genetic search starts from them"
+            )
+
     def step(
         self, stream: Stream, control: None, problem: Problem, state: Island
     ) -> tuple[Island, Info]:

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import bit_sets, random
-from jaxopt_search.checks import MAX_INT32, check_count
-from jaxopt_search.contracts import check_part
+from jaxopt_search.checks import MAX_INT32
+from jaxopt_search.contracts import check_alike, check_part, kind_of_array
 from jaxopt_search.successors import algorithm, heuristics
 from jaxopt_search.successors.algorithm import Course, Variables
 from jaxopt_search.successors.heuristics import HOOKS, Aggregate, LocalHeuristic
@@ -65,7 +65,7 @@ def as_active(active: Any, types: tuple[Any, ...], num_states: int) -> tuple[jax
         shape = num_states, bit_sets.num_words(one.num_variables)
         if jnp.result_type(own) != jnp.uint32 or jnp.shape(own) not in (shape, shape[1:]):
             raise ValueError(
-                f"active is {_kind(own)} for {one.num_variables} variables, expected"
+                f"active is {kind_of_array(own)} for {one.num_variables} variables, expected"
                 f" uint32{list(shape)}; see bit_sets.pack"
             )
     return active
@@ -104,7 +104,11 @@ def _check_numbers(heuristic: Any) -> None:
         ("max_possibilities", heuristics.MAX_POSSIBILITIES),
         ("max_weight", heuristics.MAX_WORD),
     ):
-        check_count(f"{kind}.{name}", getattr(heuristic, name, None), 1, most)
+        number: Any = getattr(heuristic, name, None)
+        # NumPy's might wrap.
+        if type(number) is not int or not 1 <= number <= most:
+            expected = f"an integer of Python from 1 to {most}"
+            raise ValueError(f"{kind}.{name} is {number!r}, expected {expected}")
     for name in ("before_variable", "after_variable", "active_now"):
         if heuristic.independent and getattr(heuristic, name) is not None:
             raise ValueError(
@@ -125,7 +129,7 @@ def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
         raise TypeError(f"{kind}.num_possibilities is no function; see max_possibilities")
     if count is not None:
         number = count(problem, state, variable)
-        _check_alike(f"{kind}.num_possibilities", number, variable)
+        check_alike(f"{kind}.num_possibilities", number, variable)
     possibility = lax.iota(jnp.int32, heuristics.lanes_and_blocks(heuristic)[0])
     rating = heuristic.rate(problem, state, variable, possibility)
     _check_lanes(f"{kind}.rate", rating, possibility.shape)
@@ -136,20 +140,20 @@ def _check_functions(heuristic: Any, problem: Any, state: Any) -> None:
         _check_lanes(f"{name}.of", value, possibility.shape)
         folded.append(jax.tree.map(jnp.asarray, aggregate.neutral))
         scalars = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), leaf.dtype), value)
-        _check_alike(f"{name}.neutral", folded[-1], scalars)
-        _check_alike(f"{name}.combine", aggregate.combine(value, value), value)
+        check_alike(f"{name}.neutral", folded[-1], scalars)
+        check_alike(f"{name}.combine", aggregate.combine(value, value), value)
     weight = heuristic.weight(problem, rating, tuple(folded))
     _check_lanes(f"{kind}.weight", weight, possibility.shape)
     if jnp.result_type(weight) not in (jnp.int32, jnp.uint32):
-        raise TypeError(f"{kind}.weight returns {_kind(weight)}, expected int32 or uint32")
+        raise TypeError(f"{kind}.weight returns {kind_of_array(weight)}, expected int32 or uint32")
     after = heuristic.assign(problem, state, variable, jnp.int32(0), where)
-    _check_alike(f"{kind}.assign", after, state)
+    check_alike(f"{kind}.assign", after, state)
     for name, arguments in _hooks(variable, where):
         after = heuristics.hook(heuristic, name, problem, state, *arguments)
-        _check_alike(f"{kind}.{name}", after, state)
+        check_alike(f"{kind}.{name}", after, state)
     left = bit_sets.everything(heuristic.num_variables)
     active = heuristics.active_now(heuristic, problem, state, left)
-    _check_alike(f"{kind}.active_now", active, left)
+    check_alike(f"{kind}.active_now", active, left)
 
 
 def _hooks(variable: jax.Array, where: jax.Array) -> list[tuple[str, tuple[jax.Array, ...]]]:
@@ -168,21 +172,9 @@ def _check_lanes(name: str, tree: Any, shape: tuple[int, ...]) -> None:
                 f" {shape}"
             )
         if not hasattr(leaf, "dtype") or jnp.issubdtype(leaf.dtype, jnp.complexfloating):
-            raise TypeError(f"{name} returns {_kind(leaf)}, expected integers, floats or bools")
-
-
-def _check_alike(name: str, tree: Any, like: Any) -> None:
-    if jax.tree.structure(tree) != jax.tree.structure(like):
-        raise TypeError(f"{name} returns another pytree than it was given")
-    pairs = zip(jax.tree.leaves_with_path(tree), jax.tree.leaves(like), strict=True)
-    for (path, new), old in pairs:
-        if _kind(new) != _kind(old):
-            at = f" at state{jax.tree_util.keystr(path)}" if path else ""
-            raise TypeError(f"{name} returns {_kind(new)}{at}, expected {_kind(old)}")
-
-
-def _kind(leaf: Any) -> str:
-    return f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"
+            raise TypeError(
+                f"{name} returns {kind_of_array(leaf)}, expected integers, floats or bools"
+            )
 
 
 class _Seen(NamedTuple):

@@ -29,6 +29,8 @@ def test_lines_are_read_as_they_were_written(tmp_path):
         (LINE.replace(" output 2 1 3 2", ""), "expected coordinates, 'output' and a closed tour"),
         (LINE.replace("0.5", "nan"), "expected finite points"),
         (LINE.replace("0.5", "a"), "could not convert"),
+        (LINE.replace("0.5", "1_0"), "expected coordinates, 'output' and a closed tour"),
+        (LINE.replace("1 3", "1 33333333333333333333"), "too large"),
         (LINE[:-2], "and a closed tour"),
         (LINE.replace("2 1 3 2", "1 0 2 1"), "expected a tour of the 3 cities"),
     ],
@@ -49,13 +51,16 @@ POINTS, TOURS = np.zeros((2, 3, 2)), np.tile(np.arange(3), (2, 1))
         ({"points": POINTS}, "no archive of points and tours"),
         ({"points": POINTS + np.nan, "tours": TOURS}, "finite"),
         ({"points": POINTS, "tours": TOURS + 1}, "a tour of the 3 cities"),
-        (None, "no archive of points and tours"),
+        ({"points": POINTS.astype(str), "tours": TOURS}, "no archive of points and tours"),
+        (b"", "no archive of points and tours"),
+        (b"PK torn", "no archive of points and tours"),
     ],
 )
 def test_no_other_archive_is_read(arrays, reason, tmp_path):
     path = tmp_path / "labels.npz"
-    path.write_bytes(b"PK torn")
-    if arrays is not None:
+    if isinstance(arrays, bytes):
+        path.write_bytes(arrays)
+    else:
         np.savez(path, **arrays)
     with refuses(js.InstanceFormatError, "labels.npz", reason):
         js.datasets.load_labels(path)

@@ -469,6 +469,7 @@ def test_graphs(content, tmp_path):
     ("content", "message"),
     [
         ("p edge 3\n", "1: '3', expected N M, integers"),
+        ("\n-3 0\n", "2: N is -3, expected 1 to"),
         ("p edge 3 1\ne 1 4\n", "2: the edge 1-4, expected two vertices from 1 to 3"),
         ("3 2\n1 2 -1\n2 1 1\n", "3: the edge 2-1 again"),
         ("3 2\n1 2 4\n", "3: 1 edges, expected 2"),
@@ -497,6 +498,7 @@ def test_quadratic_forms_are_read_in_order(tmp_path):
         ("1\n3 1\n1\n4 5\n", ":4: '4', expected 1 to 3"),
         ("1\n3 1\n0 1 5\n", ":3: '0', expected 1 to 3"),
         ("1\n0 1\n", ":2: '0', expected 1 to"),
+        ("-1\n", ":1: '-1', expected a number of problems"),
         ("2\n1 0\n", "the end, expected N M"),
         ("1\n1 0\n9\n", ":3: '9', expected the end"),
         ("1\n2 2\n1 2 5\n2 1 5\n", "expected each entry once"),

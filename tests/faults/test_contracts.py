@@ -154,3 +154,44 @@ def test_starts_of_an_own_problem_are_permutations(initial, message):
 def test_annealing_refuses_costs_before_it_measures_moves():
     with pytest.raises(TypeError, match="returns a number of dtype bool"):
         js.anneal(Own(cost=lambda order: tour_length(order) > 9), js.Swap(), max_steps=9)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Made(js.Crossover):
+    """A crossover of a function of a parent."""
+
+    make: Any
+
+    def child(self, key, problem, own, given, share):
+        return self.make(own)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda own: own * 1.0, TypeError, r"Made.child returns float32\[3, 8\], expected int32"),
+        (lambda own: own[:-1], TypeError, r"Made.child returns int32\[3, 7\], expected int32"),
+        (lambda own: None, TypeError, "Made.child returns another pytree"),
+        (lambda own: own * 0, ValueError, "the best solution holds 0 twice, expected a perm"),
+    ],
+)
+def test_children_that_are_no_solutions(make, kind, message):
+    """Neither by their dtype and shape nor, where they end as the best, by their values."""
+    search = js.genetic(population_size=4, crossover="ox")
+    exchange = js.recombine(every=1, alike=None, crossover=Made(make))
+    with pytest.raises(kind, match=message):
+        js.solve(js.tsp(EDGE), search, 0, exchange=exchange, num_searches=3, max_steps=6)
+
+
+@jax.tree_util.register_static
+class Floating(js.Exchange):
+    every = 1
+
+    def donors(self, stream, costs, num_searches):
+        return jnp.zeros(costs.shape)
+
+
+def test_donors_that_are_no_numbers_of_searches():
+    with pytest.raises(TypeError, match=r"Floating.donors returns float32\[3\], expected int32"):
+        js.solve(small_tsp(), SEARCH, 0, exchange=Floating(), num_searches=3, max_steps=6)

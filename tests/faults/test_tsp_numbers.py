@@ -51,11 +51,15 @@ def test_tours_fit_into_int32_though_random_ones_do_not():
     exact = matrix[result.solutions, np.roll(result.solutions, -1, axis=-1)].sum(axis=-1)
     np.testing.assert_array_equal(result.costs, exact)
     assert result.fun == exact.min() < 10**8 * 60**0.5
-    with refuses(ValueError, "initial costs 2.99", "start from a shorter tour"):
+    with refuses(ValueError, "initial costs 2.99", "start from a shorter tour, or use dtype="):
         solve(problem, initial=random)
+    with pytest.raises(ValueError, match=r"constructed\[0\] costs 1.8\d*e\+10, .*'float32' for"):
+        solve(js.tsp(matrix // 10 + 3 * 10**8))
+    with refuses(ValueError, "random solutions that cost more than int32 holds", "genetic"):
+        js.solve(problem, js.genetic(population_size=4, crossover="ox"), 0, max_steps=1)
     with refuses(ValueError, "solutions holds 0, expected 8 good ones"):
         js.init(0, problem, annealing(3.0), num_searches=8)
-    with pytest.raises(RuntimeError, match="lower its temperature"):
+    with pytest.raises(RuntimeError, match="beyond int32: lower its temperature"):
         js.solve(problem, annealing(1e9), 0, max_steps=3000, num_searches=8)
 
 

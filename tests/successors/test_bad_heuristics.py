@@ -98,6 +98,7 @@ REFUSED: list[Any] = [
     ({"max_possibilities": 0}, {}, ValueError, "max_possibilities is 0, expected an integer"),
     ({"num_variables": None}, {}, ValueError, "num_variables is None"),
     ({"max_weight": 2**32}, {}, ValueError, "max_weight is 4294967296"),
+    ({"max_weight": np.uint32(9)}, {}, ValueError, "expected an integer of Python from 1"),
     ({"independent": True, "active_now": returning(0)}, {}, ValueError, "beside active_now"),
     ({}, {"num_successors": 0}, ValueError, "num_successors is 0, expected an integer from 1"),
     ({}, {"order": "up"}, ValueError, "order is 'up', expected one of fixed, random"),

@@ -148,7 +148,7 @@ def quadratic_of(form: Any) -> Entries | None:
     A model has `linear`, `quadratic`, `offset` and `change_vartype`, as in `dimod`. A dict has
     pairs of variables for keys, of which (i, i) are linear terms.
     """
-    if isinstance(form, Mapping):
+    if isinstance(form, Mapping) and not hasattr(form, "tocoo"):  # as SciPy's dok_matrix is
         place: dict[Any, int] = {}
         for key in form:
             if not isinstance(key, tuple) or len(key) != 2:

@@ -345,6 +345,7 @@ def _edges_of(
 ) -> tuple[int, np.ndarray, np.ndarray]:
     """Returns n, the edges, [m, 2] from the lower vertex to the higher, and their weights."""
     if (given := graph_of(graph)) is not None:
+        refuse_options("a graph", num_vertices=num_vertices)
         graph, num_vertices = given.pairs, given.number
     if not (is_matrix := hasattr(graph, "tocoo")):
         graph = plain_array(graph, "graph")

@@ -36,7 +36,7 @@ from jaxopt_search.problems.finite.vector import (
     neighbor_lists,
 )
 from jaxopt_search.problems.host import SAME, Original, Units
-from jaxopt_search.problems.matrix_input import DType
+from jaxopt_search.problems.matrix_input import DType, refuse_options
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
 
@@ -337,6 +337,7 @@ def qubo(
       -2
     """
     if entries is None and (given := quadratic_of(matrix)) is not None:
+        refuse_options("a dict or a model", num_variables=num_variables)
         entries, matrix, num_variables, more = given
         offset = check_number("offset", offset) + check_number("offset", more)
     offset = check_number("offset", offset)
@@ -390,6 +391,7 @@ def max_cut(
       (-4, 4)
     """
     if edges is None and (given := graph_of(weights)) is not None:
+        refuse_options("a graph", num_vertices=num_vertices)
         edges, weights, num_vertices, _ = given
     n, rows, columns, values = entries_of(
         weights, edges, num_vertices, ("weights", "edges", "num_vertices"), dtype

@@ -118,10 +118,10 @@ def with_good_starts(host: Original) -> Original:
 def _check_start(host: Original, solution: Any, name: str) -> np.ndarray:
     tour, most = host.check(solution, name), host.unit * (MAX_INT32 // 2)
     if not abs(cost := host.cost(tour)) <= most:
+        way_out = "dtype='float32'" if host.coords is None else "metric='EUCLID'"
         raise ValueError(
             f"{name} costs {cost:.6g}, expected at most {most:.6g}, because int32 must hold the"
-            " costs around it; start from a shorter tour, or use dtype='float32' or"
-            " metric='EUCLID' for inexact costs"
+            f" costs around it; start from a shorter tour, or use {way_out} for inexact costs"
         )
     return tour
 

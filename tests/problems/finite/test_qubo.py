@@ -77,6 +77,7 @@ def test_all_forms_of_input_make_one_problem():
         js.qubo(given.T.tolist()),
         js.qubo(given.astype(np.float32)),
         js.qubo(sparse.coo_array((numbers[:, 2], numbers[:, :2].T), (3, 3))),
+        js.qubo(sparse.dok_matrix(given)),  # which is a dict
         js.qubo(numbers[:, 2], entries=numbers[:, :2]),
     ]
     for other in others:
@@ -127,6 +128,9 @@ def test_bounds_are_tight_and_sums_may_wrap():
     assert inexact.linear.dtype == jnp.float32
 
 
+PLAIN = js.datasets.GraphInstance(name="", n=2, edges=np.array([[0, 1]]), weights=np.array([1]))
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [
@@ -138,6 +142,9 @@ def test_bounds_are_tight_and_sums_may_wrap():
         (lambda: js.qubo([1], entries=[[0, 10**9]]), "expected at most 1 GiB"),
         (lambda: js.max_cut(1, edges=[[0, 1], [1, 1]]), "weights has a loop at vertex 1"),
         (lambda: js.max_cut(1, edges=[[0, 1], [1, 0]]), "edges hold 0-1 twice"),
+        (lambda: js.qubo({("a", "b"): 1}, num_variables=3), "num_variables is given with a dict"),
+        (lambda: js.max_cut(PLAIN, num_vertices=3), "num_vertices is given with a graph"),
+        (lambda: js.graph_coloring(PLAIN, 1, num_vertices=3), "num_vertices is given with a graph"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(make, text):
