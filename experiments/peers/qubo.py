@@ -35,12 +35,18 @@ class Instance(NamedTuple):
     best_known: int
 
 
-# n, density, seed and the best sum, of Palubeckis, "Iterated tabu search for the unconstrained
-# binary quadratic optimization problem", 2006.
+# Of Palubeckis, by `js.datasets.random_qubo`. Best sums: Glover, Lü, Hao, "Diversification-driven
+# tabu search for unconstrained binary quadratic problems", 2010.
+_SUMS = {
+    3000: (3931583, 5193073, 5111533, 5761822, 5675625),
+    4000: (6181830, 7801355, 7741685, 8711822, 8908979),
+    5000: (8559680, 10836019, 10489137, 12252318, 12731803),
+}
+_DENSITIES = 0.5, 0.8, 0.8, 1.0, 1.0
 _DENSE = {
-    "p3000.1": (3000, 0.5, 31000, 3931583),
-    "p4000.1": (4000, 0.5, 41000, 6181830),
-    "p5000.1": (5000, 0.5, 51000, 8559680),
+    f"p{n}.{k + 1}": (n, _DENSITIES[k], 10 * n + 1000 * (k + 1), best)
+    for n, sums in _SUMS.items()
+    for k, best in enumerate(sums)
 }
 
 
