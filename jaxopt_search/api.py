@@ -16,6 +16,7 @@ from jaxopt_search.backends import random as random
 from jaxopt_search.command.doctor import doctor as doctor
 from jaxopt_search.crossovers import operators as _operators
 from jaxopt_search.crossovers.edge_assembly import edge_assembly as edge_assembly
+from jaxopt_search.crossovers.partition import component_partition as component_partition
 from jaxopt_search.crossovers.partition import greedy_partition as greedy_partition
 from jaxopt_search.driver.checkpoints import load_best as load_best
 from jaxopt_search.driver.checkpoints import load_checkpoint as load_checkpoint
@@ -38,6 +39,7 @@ from jaxopt_search.errors import InstanceFormatError as InstanceFormatError
 from jaxopt_search.errors import NotPortable as NotPortable
 from jaxopt_search.errors import UnsupportedInstance as UnsupportedInstance
 from jaxopt_search.exchanges import broadcast_best as broadcast_best
+from jaxopt_search.exchanges import merge as merge
 from jaxopt_search.exchanges import recombine as recombine
 from jaxopt_search.exchanges import resample as resample
 from jaxopt_search.exchanges import ring as ring

@@ -188,6 +188,40 @@ class Recombine(Exchange):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Merge(Exchange):
+    """Build it with `merge`."""
+
+    every: jax.Array
+    crossover: Crossover
+
+    passes_on = "current"
+
+    @property
+    def space(self) -> str | None:
+        """What the crossover is for."""
+        return self.crossover.space
+
+    def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
+        own = lax.iota(jnp.int32, costs.shape[0])
+        (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))
+        other = ((word >> 1) % num_searches.astype(jnp.uint32)).astype(jnp.int32)
+        return jnp.where(word & 1, other, own)
+
+    def combine(
+        self,
+        words: tuple[jax.Array, jax.Array],
+        problem: Problem,
+        own: Solution,
+        given: Solution,
+        implementation: Implementation = "xla",
+    ) -> Any:
+        keys = random.typed_key(words)
+        share = jnp.float32(0.5)
+        return self.crossover.children(keys, problem, own, given, share, implementation)
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Shuffle(Exchange):
     """Build it with `shuffle`."""
 
@@ -259,6 +293,35 @@ def resample(schedule: float | jax.Array | schedules.Schedule, *, every: int) ->
     return Resample(
         every=int32(check_count("every", every)), schedule=schedules.as_schedule(schedule)
     )
+
+
+def merge(*, every: int, crossover: Crossover) -> Merge:
+    """Returns the exchange in which searches keep what is better of where they have come to.
+
+    Each continues from a child of its best solution and of its current one, or every other time of
+    the current one of any search. With a crossover that takes the better of each part, such as
+    `component_partition`, improvements in different places add up, also if they come with losses
+    elsewhere; and with a schedule of this `period`, searches are reheated after each exchange.
+
+    Args:
+      every: steps between exchanges.
+      crossover: makes the children.
+
+    Raises:
+      ValueError: if `every` is not a positive integer.
+      TypeError: if `crossover` is not a crossover.
+
+    Example:
+      >>> import jaxopt_search as js
+      >>> problem = js.max_cut(js.datasets.toroidal_grid(25, 32, 8003))
+      >>> schedule = js.geometric(1.0, 0.9997, period=5000)
+      >>> search = js.simulated_annealing(js.Flip(), schedule, moves_per_search=8, choose="next")
+      >>> merge = js.merge(every=5000, crossover=js.component_partition())
+      >>> -js.solve(problem, search, 0, num_searches=4, exchange=merge, target=-582).fun
+      582
+    """
+    check_part(crossover, Crossover)
+    return Merge(every=int32(check_count("every", every)), crossover=crossover)
 
 
 def shuffle(*, every: int) -> Shuffle:

@@ -688,9 +688,8 @@ class Exchange(abc.ABC):
     """
     combine: Any = None
     """`combine(words, problem, own, given, implementation)`: what searches continue from, made of
-    what they would pass on themselves and of their donors' solutions, leaves [S, ...]. `words`: two
-    uint32 [S]; `implementation`: by what steps are made. Without it they continue from their
-    donors'.
+    their own best and of their donors' solutions, leaves [S, ...]. `words`: two uint32 [S];
+    `implementation`: by what steps are made. Without it they continue from their donors'.
     """
 
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array, /) -> jax.Array | None:

@@ -137,6 +137,10 @@ broadcast, ring = js.broadcast_best(every=30), js.ring(every=5)
 mixing = js.shuffle(every=9)
 assembly = js.recombine(every=25, alike=None, crossover=js.edge_assembly(cities, num_candidates=5))
 generations = js.recombine(every=25, reach=2, crossover=js.greedy_partition(), generational=True)
+merge = js.merge(every=25, crossover=js.component_partition())
+sawtooth = annealing(
+    js.Flip(), js.geometric(9.0, 0.9, period=25), moves_per_search=5, choose="next"
+)
 steps, few = {"max_steps": 200}, {"max_steps": 40}
 
 CASES = [
@@ -173,6 +177,7 @@ CASES = [
     Case("tabu cut", solved(sparse_cut(40), js.tabu_search(js.Assign()))),
     Case("assign", solved(agents_and_jobs(3, 7), annealing(js.Assign(), 9.0))),
     Case("flips in order", solved(sparse_cut(40), in_order)),
+    Case("flips that merge", solved(sparse_cut(40), sawtooth, exchange=merge), devices=(4,)),
     Case("swap values", solved(graph, annealing(js.SwapValues(), 0.5))),
     Case("assign or swap", solved(agents_and_jobs(3, 7), annealing(few_agents_and_jobs(), 9.0))),
     Case("guided", solved(graph, annealing(js.Guided(js.successors.ConflictsOnly()), 0.5))),

@@ -363,8 +363,11 @@ def exchange_now(
         return first, second
 
     if (combine := rule.combine) is not None:
-        given = combine(words(), problem, solutions, given, implementation)
-        contracts.check_alike(f"{type(rule).__name__}.combine", given, solutions)
+        own = solutions
+        if not is_best:
+            own = jax.vmap(search.best, in_axes=(None, 0))(problem, searches)
+        given = combine(words(), problem, own, given, implementation)
+        contracts.check_alike(f"{type(rule).__name__}.combine", given, own)
     adopts = (donors >= 0) & ~is_padding
     restarts = rule.starts_anew(all_costs, num_searches)
     if restarts is None and not rule.is_generational:

@@ -57,26 +57,32 @@ Schedule: TypeAlias = Callable[[jax.Array], Any]
 class Geometric:
     """`start * alpha**((step - first_step) // steps_per_temperature)`. Build it with `geometric`.
 
-    The numbers are leaves: changing them compiles nothing.
+    With a period, of the remainder of `step - first_step`. The numbers are leaves: changing them
+    compiles nothing.
     """
 
     start: jax.Array
     log2_alpha: jax.Array
     steps_per_temperature: jax.Array
     first_step: jax.Array
+    period: jax.Array | None = None
 
     def __call__(self, step: jax.Array) -> jax.Array:
-        exponent = (step - self.first_step) // self.steps_per_temperature
+        passed = step - self.first_step
+        if self.period is not None:
+            passed = lax.rem(passed, self.period)
+        exponent = passed // self.steps_per_temperature
         # Where `log2_alpha` is a constant, XLA would multiply it by a factor within `exp2` first.
         exponent = lax.optimization_barrier(exponent.astype(jnp.float32) * self.log2_alpha)
         return self.start * jnp.exp2(exponent)
 
     def on_host(self, step: int) -> float:
         """Returns the temperature at a step, by the host, about as the device has it."""
-        start, log2_alpha, per_temperature, first = map(
+        start, log2_alpha, per_temperature, first, *period = map(
             float, jax.device_get(jax.tree.leaves(self))
         )
-        return start * 2.0 ** ((step - first) // per_temperature * log2_alpha)
+        passed = math.fmod(step - first, *period) if period else step - first
+        return start * 2.0 ** (passed // per_temperature * log2_alpha)
 
 
 def geometric(
@@ -84,6 +90,7 @@ def geometric(
     alpha: float | jax.Array,
     steps_per_temperature: int = 1,
     first_step: int = 0,
+    period: int | None = None,
 ) -> Geometric:
     """Returns a schedule that multiplies the temperature by `alpha` once in a while.
 
@@ -99,6 +106,7 @@ def geometric(
       alpha: the cooling constant, in (0, 1]; likewise.
       steps_per_temperature: steps between two coolings.
       first_step: the step of the first temperature; before it, it is hotter by the same rule.
+      period: the steps after which it is as hot as at first again; None for never.
 
     Raises:
       ValueError: if an argument is outside these ranges.
@@ -119,6 +127,7 @@ def geometric(
         log2_alpha=jnp.log2(alpha.astype(jnp.float32)) if is_traced else float32(math.log2(alpha)),
         steps_per_temperature=int32(check_count("steps_per_temperature", steps_per_temperature)),
         first_step=int32(check_count("first_step", first_step, 0)),
+        period=None if period is None else int32(check_count("period", period)),
     )
 
 

@@ -3,8 +3,8 @@
 `anneal` runs it on a problem of one's own, by a limit alone: temperatures follow from its moves.
 
 Searches cool by themselves, or are resampled meanwhile (Hukushima, Iba, "Population annealing and
-its application to a spin glass", 2003), or continue from children of one another's best once they
-have cooled.
+its application to a spin glass", 2003). Or once they have cooled they continue from children of one
+another's best, or are reheated, again and again, and keep what got better.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxopt_search.backends import random, runs_kernels
 from jaxopt_search.checks import MAX_INT32, check_count, float32, int32, plain_array
-from jaxopt_search.contracts import check_parts, solution_shape
+from jaxopt_search.contracts import check_part, check_parts, solution_shape
 from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive, is_true
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
@@ -34,7 +34,7 @@ from jaxopt_search.engine.devices import (
     host_driver,
     is_cpu,
 )
-from jaxopt_search.exchanges import Recombine, Resample
+from jaxopt_search.exchanges import Merge, Recombine, Resample
 from jaxopt_search.neighborhoods.flip import Flip
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
@@ -54,6 +54,7 @@ _NEVER = MAX_INT32  # steps between exchanges
 # share of the time that a reheating takes at least.
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
+_MERGE_EVERY = 128  # moves to try for each variable
 _ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
 # Steps between tests whether the run is over, each of which takes as long as tens of fast ones.
 _CHECK_EVERY = 1000
@@ -81,6 +82,9 @@ class Recipe(NamedTuple):
         several instances along curves (`problems.tsp.curves`).
       recombining: the share of the time after the cooling that recombinations take, in a run by the
         clock.
+      reheated: how much of the cooling is made, 0 to 1, where searches stand after each exchange
+        once they have cooled: they cool until the next one, and `merge` what they have found. At 1
+        they stay cold, and recombine.
       first_round: steps for each variable in the first of several rounds (`round_at`), which cool
         and recombine by themselves; 0 for a single one.
       restarts: whether searches that recombine can restart, in rounds: a part of the program, which
@@ -99,6 +103,7 @@ class Recipe(NamedTuple):
     cooled: float = 1.0
     starts: Literal["random", "constructed"] = "random"
     recombining: float = 0.5
+    reheated: float = 1.0
     first_round: int = 0
     restarts: bool = False
     is_iterated: bool = False
@@ -106,12 +111,17 @@ class Recipe(NamedTuple):
     @property
     def cooling_every(self) -> int:
         """Returns the steps between exchanges during the cooling."""
-        return _NEVER if self.recombines else self.resample_every or _NEVER
+        return _NEVER if self.cooled < 1 else self.resample_every or _NEVER
 
     @property
     def recombines(self) -> bool:
         """Whether searches continue from children of one another's best, once they have cooled."""
-        return self.cooled < 1
+        return self.cooled < 1 and not self.merges
+
+    @property
+    def merges(self) -> bool:
+        """Whether searches are reheated then, and merge what they find with their own best."""
+        return self.reheated < 1
 
 
 # In units of what moves cost more close to local optima: the mean, and the lowest hundredth.
@@ -125,6 +135,7 @@ _ON_CPU = Recipe(
 )
 _ON_GPU = _ON_CPU._replace(num_searches=1056, moves_per_search=32, resample_every=20_000)
 _FIRST_ROUND = 100  # steps for each variable, where there is a target
+_COOLED, _REHEATED = 0.4, 0.3  # where there is a crossover
 _SOLUTIONS, _DESCENT, _MOVES = 16, 500, 100
 
 
@@ -137,6 +148,7 @@ def anneal(
     max_seconds: float | None = None,
     max_steps: int | None = None,
     target: float | None = None,
+    crossover: Crossover | None = None,
     num_searches: int | None = None,
     initial: Any = None,
     checkpoint: str | os.PathLike | None = None,
@@ -156,6 +168,10 @@ def anneal(
     are tried in order, others at random. With a `target`, searches cool in rounds, each as long as
     all before it or longer, so that an easy one is met soon under a long limit, too.
 
+    With a `crossover`, such as `component_partition` for sparse QUBOs, searches cool in less than
+    half of the time. From then on they are reheated, again and again, and keep what is better of
+    their best and of where they have come to (`merge`).
+
     Args:
       problem: what is minimized.
       neighborhood: a `Neighborhood` or `Moves`, such as `Swap()` or `Insert()` for permutations.
@@ -164,6 +180,7 @@ def anneal(
         depends on the speed of the machine.
       max_steps: steps of each search.
       target: end once a cost is at most this.
+      crossover: makes a solution of two.
       num_searches: searches side by side; None for a number that suits the devices.
       initial: start solutions, as in `solve`.
       checkpoint, checkpoint_every, resume: as in `solve`.
@@ -202,10 +219,13 @@ def anneal(
             recipe = recipe._replace(choose="next")
         if target is not None:
             recipe = recipe._replace(first_round=_FIRST_ROUND)
+        if crossover is not None:
+            check_part(crossover, Crossover)
+            recipe = recipe._replace(cooled=_COOLED, reheated=_REHEATED)
         usual, least = increases(problem, hood)
         temperatures = recipe.hottest * usual, recipe.coldest * least
         search = cooling_search(recipe, hood)
-        ingredients = Ingredients(search, temperatures)
+        ingredients = Ingredients(search, temperatures, crossover)
         run = plan_annealing(problem, recipe, ingredients, resolved, key, initial, target)
     return drive(run)
 
@@ -270,8 +290,12 @@ class Pace(NamedTuple):
     alike: Any = _NEVER_ALIKE
 
 
-def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
-    """Returns the schedule from `hottest` down to `coldest`, at a pace; it never warms."""
+def cooling(hottest: Any, coldest: Any, pace: Pace, *, reheats: bool = False) -> Geometric:
+    """Returns the schedule from `hottest` down to `coldest`, at a pace.
+
+    Args:
+      reheats: whether it begins again after each exchange; else it never warms.
+    """
     is_on_host = not isinstance(hottest, jax.Array)
     xp: Any = np if is_on_host else jnp  # where no program is needed for some numbers
     log2_range = xp.minimum(xp.log2(coldest / hottest), 0)
@@ -280,6 +304,7 @@ def cooling(hottest: Any, coldest: Any, pace: Pace) -> Geometric:
         log2_alpha=float32(log2_range * pace.per_step),
         steps_per_temperature=int32(1),
         first_step=int32(pace.step),
+        period=int32(pace.every) if reheats else None,
     )
 
 
@@ -298,7 +323,7 @@ class Ingredients(NamedTuple):
     Attributes:
       search: with an `acceptance` that has a schedule.
       temperatures: the hottest and the coldest.
-      crossover: used if the recipe recombines.
+      crossover: used if the recipe recombines or merges.
     """
 
     search: Any
@@ -307,9 +332,13 @@ class Ingredients(NamedTuple):
 
     def at_pace(self, recipe: Recipe, pace: Pace) -> tuple[Search, Exchange | None]:
         """Returns the search and the exchange of a recipe, at a pace."""
-        schedule, every = cooling(*self.temperatures, pace), int32(pace.every)
+        every = int32(pace.every)
+        schedule = cooling(*self.temperatures, pace, reheats=recipe.merges)
         acceptance = dataclasses.replace(self.search.acceptance, schedule=schedule)
         search = dataclasses.replace(self.search, acceptance=acceptance)
+        if recipe.merges:
+            assert self.crossover is not None
+            return search, Merge(every=every, crossover=self.crossover)
         if not recipe.recombines:
             resamples = recipe.resample_every is not None
             return search, Resample(every=every, schedule=schedule) if resamples else None
@@ -318,6 +347,12 @@ class Ingredients(NamedTuple):
         how: Any = {"alike": float32(alike) if recipe.restarts else None}
         how |= {"every": every, "share": float32(pace.share)}
         return search, Recombine(crossover=self.crossover, **how)
+
+
+def merging(recipe: Recipe, n: int, step: int) -> Pace:
+    """Returns the pace of reheating and merging, from a step on, of n variables."""
+    every = max(_MERGE_EVERY // recipe.moves_per_search, 1) * n
+    return Pace(step, recipe.reheated, (1 - recipe.reheated) / every, every)
 
 
 def share_of(generations: float) -> float:
@@ -400,11 +435,13 @@ class StepCount(Pacer):
 
     def _pace_at(self, step: int) -> Pace:
         (begin, cooled_at, end), recipe = self._round(step), self._recipe
-        if step < cooled_at or not recipe.recombines:
+        if step < cooled_at or recipe.cooled == 1:
             per_step = 1 / max(recipe.cooled * (end - begin), 1)
             if 0 < step == begin and recipe.recombines:
                 return Pace(begin, 0.0, per_step, 1, alike=0.0)
             return Pace(begin, 0.0, per_step, recipe.cooling_every)
+        if recipe.merges:
+            return merging(recipe, self._n, cooled_at)
         every = _LOOKS * self._n if recipe.is_iterated else self._n
         return Pace(cooled_at, 1.0, 0.0, every, share_of((end - cooled_at) / every))
 
@@ -463,15 +500,23 @@ class Clock(Pacer):
         elif self.ends <= seconds < self._max_seconds:
             self._restart()
             return
+        if self._is_merging():
+            return
         done, per_step = self._cooling(made, took, acceptance)
-        every, share = self._recipe.cooling_every, self.pace.share
-        if self._recipe.recombines:
+        every, share, recipe = self._recipe.cooling_every, self.pace.share, self._recipe
+        if recipe.merges and done == 1:
+            self.pace = merging(recipe, self._n, min(step, MAX_INT32))
+            return
+        if recipe.recombines:
             self._count_recombinations(made, took)
-        if self._recipe.recombines and done == 1 and self.seconds_per_step > 0:
+        if recipe.recombines and done == 1 and self.seconds_per_step > 0:
             every, share = self._recombining()
         else:
             self.seconds_per_step = took / made
         self.pace = Pace(min(step, MAX_INT32), done, per_step, every, share)
+
+    def _is_merging(self) -> bool:
+        return self._recipe.merges and self.pace.every < _NEVER
 
     def _is_first_of_rounds(self) -> bool:
         """Returns whether this is the first of several rounds, also before its end is known."""
@@ -501,7 +546,7 @@ class Clock(Pacer):
         done = min(self.until, self.pace.done + made * self.pace.per_step)
         left = max(self.cooled_by - self.seconds, 0.0)
         self._is_reheated = False
-        if not self._recipe.recombines:
+        if self._recipe.cooled == 1:
             if left > 0:  # first chunks may be much slower than later ones
                 done = min(done, 1 - left / (self.cooled_by - self.begins))
             is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
@@ -545,7 +590,7 @@ class Clock(Pacer):
             return max(recipe.first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
         if self.ends >= self._max_seconds:
             return None
-        event = self.cooled_by if self.pace.done < 1 else self.ends
+        event = self.cooled_by if self.pace.done < 1 and not self._is_merging() else self.ends
         return max(int((event - self.seconds) / self.seconds_per_step), 1)
 
     def notes(self) -> dict[str, Any]:

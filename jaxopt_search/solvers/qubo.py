@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from jaxopt_search.crossovers.partition import component_partition
 from jaxopt_search.neighborhoods import Flip
-from jaxopt_search.problems.finite.qubo import QUBO, max_cut, qubo
+from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
 from jaxopt_search.problems.matrix_input import refuse_options
 from jaxopt_search.results import Result
 from jaxopt_search.solvers.anneal import anneal, completed
@@ -12,12 +13,15 @@ from jaxopt_search.solvers.maximum import Opposite, opposite, opposite_target
 
 # As many searches on each device as have so many variables in all, from the least to the most.
 _ON_CPU, _ON_GPU = (3000, 1, 4), (2**21, 132, 1056)
+_MOST_COUPLED = 8  # others, of a variable on average: solutions then differ in small components
 
 
 def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     """Returns zeros and ones with a low sum of what they select: a QUBO's minimum, or close to it.
 
-    By annealing of flips (`anneal`), with fewer searches the more variables there are.
+    By annealing of flips (`anneal`), with fewer searches the more variables there are. Where each
+    is coupled with 8 others at most, on average, searches then go on to be reheated, and to keep
+    the better of each part (`component_partition`).
 
     Args:
       matrix: [n, n] real numbers, dense or sparse, a dict from pairs to numbers, or a binary
@@ -45,6 +49,9 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
         max(least, min(most, all_of_them // problem.n))
         for all_of_them, least, most in (_ON_CPU, _ON_GPU)
     )
+    couplings = problem.couplings
+    if isinstance(couplings, Sparse) and couplings.lists.starts[-1] <= _MOST_COUPLED * problem.n:
+        options = {"crossover": component_partition()} | options
     return anneal(problem, Flip(), key, **completed(options, *each))
 
 

@@ -1,4 +1,4 @@
-"""Greedy partition crossover equals slow code that reads like its paper."""
+"""Partition crossovers equal slow code that reads like their papers."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.sparse import csgraph
 
 import jaxopt_search as js
 
@@ -36,3 +37,33 @@ def test_a_child_has_the_largest_classes_of_its_parents(n, colors, share):
     for own, given, child in zip(*both, children, strict=True):
         for color, group in enumerate(classes_of(own, given, colors, share)):
             assert (child[list(group)] == color).all()
+
+
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+@pytest.mark.parametrize(("unit", "share"), [(1, 0.0), (1, 1.0), (0.37, 0.0)])
+def test_a_child_is_the_best_of_its_parents_components(storage, unit, share):
+    """Of all that take each component from one of them; of equal ones by the share."""
+    n, generator = 14, np.random.default_rng(0)
+    matrix = generator.integers(-3, 4, (n, n)) * (generator.random((n, n)) < 0.12) * unit
+    problem = js.qubo(matrix, storage=storage)
+    own = generator.integers(0, 2, (60, n)).astype(np.int32)
+    given = own ^ (generator.random((60, n)) < 0.4)
+    make = jax.vmap(js.component_partition().child, in_axes=(0, None, 0, 0, None))
+    keys = jax.random.split(jax.random.key(0), 60)
+    children = np.asarray(jax.jit(make)(keys, problem, own, given, jnp.float32(share)))
+    number_of_components = set()
+    for mine, other, child in zip(own, given, children, strict=True):
+        differing = mine != other
+        differing ^= differing.sum() > n // 2
+        coupled = ((matrix + matrix.T) != 0) & np.outer(differing, differing)
+        num, component = csgraph.connected_components(coupled)
+        expected = mine.copy()
+        for number in range(num):
+            members = (component == number) & differing
+            flipped = np.where(members, 1 - expected, expected)
+            change = flipped @ matrix @ flipped - expected @ matrix @ expected
+            if members.any() and (change < -1e-9 or (share and abs(change) < 1e-9)):
+                expected = flipped
+        np.testing.assert_array_equal(child, expected)
+        number_of_components.add(len(np.unique(component[differing])))
+    assert max(number_of_components) > 2

@@ -153,6 +153,32 @@ def test_children_have_the_values_of_both_parents():
             assert (same > 0).mean() > 0.8
 
 
+@jax.tree_util.register_static
+class OneParent(js.Crossover):
+    """Children that equal one of the parents, by the first bit of their keys."""
+
+    def child(self, key, problem, own, given, share):
+        takes_own = jax.random.bits(key) >> 31
+        return jnp.where(takes_own == 1, own, given)
+
+
+def test_what_merges_is_the_best_and_a_current_solution():
+    """Of a search, of itself and, for about half, of another one; no search forgets its best."""
+    problem, search, state = qap_searches(8, steps=30)
+    bests, costs = bests_of(problem, search, state.searches)
+    now = np.asarray(state.searches.representation.location)
+    rule = js.merge(every=1, crossover=OneParent())
+    donors = np.asarray(rule.donors(stream_of(state), jnp.asarray(costs), jnp.int32(8)))
+    assert 0 < (donors == np.arange(8)).sum() < 8 and donors.min() >= 0 and donors.max() < 8
+    after, _ = apply(rule, problem, search, state)
+    found = np.asarray(after.representation.location)
+    is_own, is_given = ((found == one).all(axis=1) for one in (bests, now[donors]))
+    assert (is_own | is_given).all() and is_own.any() and is_given.any()
+    np.testing.assert_array_equal(bests_of(problem, search, after)[1], costs)
+    alone = rule.donors(stream_of(state), jnp.asarray(costs[:3]), jnp.int32(1))
+    assert alone[0] == 0
+
+
 @pytest.mark.parametrize("alike", [None, 0.9])
 def test_generations(alike):
     """Children take the places of their parents; the first search continues from the best."""

@@ -28,6 +28,14 @@ def test_a_schedule_may_start_later():
     np.testing.assert_allclose(found, [400.0, 200.0, 100.0, 100.0, 50.0], rtol=1e-5)
 
 
+def test_a_schedule_may_start_over():
+    """After each period, counted from its first step, on the device as on the host."""
+    schedule = schedules.geometric(100.0, 0.5, 5, first_step=20, period=12)
+    steps, expected = (20, 25, 31, 32, 37, 44), [100.0, 50.0, 25.0, 100.0, 50.0, 100.0]
+    np.testing.assert_allclose([schedule(jnp.int32(step)) for step in steps], expected, rtol=1e-5)
+    np.testing.assert_allclose([schedule.on_host(step) for step in steps], expected, rtol=1e-5)
+
+
 def test_the_papers_schedule_ends_where_it_says():
     """From 10000 by 0.99: the 1146th temperature is the last above 0.1."""
     schedule = schedules.geometric(10_000.0, 0.99)

@@ -1,5 +1,6 @@
 """solve_qubo and solve_max_cut: known optima, and the sign of what is shown."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -28,6 +29,15 @@ def test_the_heaviest_cut_of_a_torus():
     assert result.nit < 20_000 and result.costs.max() == len(EDGES)
     assert seen[-1] == (len(EDGES), len(EDGES)) and result.history[-1].best == len(EDGES)
     assert js.solve_max_cut(js.max_cut(1, edges=EDGES), max_steps=1000).fun == len(EDGES)
+
+
+def test_cuts_of_sparse_graphs_are_improved_part_by_part():
+    """Tori too large for one annealing: those are cut better than by the same steps of it alone."""
+    how = {"max_steps": 200_000, "num_searches": 1, "devices": jax.devices()[:1]}
+    tori = [js.datasets.toroidal_grid(40, 40, seed) for seed in (1, 2, 3, 4)]
+    cuts = [js.solve_max_cut(torus, **how).fun for torus in tori]
+    annealed = [-js.anneal(js.max_cut(torus), js.Flip(), **how).fun for torus in tori]
+    assert sum(cuts) >= sum(annealed) + 10
 
 
 def test_a_target_does_not_wait_for_a_long_limit():

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import dense_qubo, labeling, linear_ordering, matrix_tsp, small_qap
+from cases import dense_qubo, labeling, linear_ordering, matrix_tsp, small_qap, sparse_cut
 
 import jaxopt_search as js
 from jaxopt_search.types import Tallied
@@ -172,6 +172,9 @@ def test_our_crossovers_keep_the_laws():
     js.testing.check_crossover(js.greedy_partition(), coloring)
     generations = js.recombine(every=5, crossover=js.greedy_partition(), generational=True, reach=2)
     js.testing.check_exchange(generations, coloring)
+    for cut in (sparse_cut(9), dense_qubo(6)):
+        js.testing.check_crossover(js.component_partition(), cut)
+        js.testing.check_exchange(js.merge(every=5, crossover=js.component_partition()), cut)
 
 
 SEARCHES = {

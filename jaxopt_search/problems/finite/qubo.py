@@ -84,6 +84,15 @@ class Dense:
         """Returns the sum of the squares of all couplings, each counted twice, [] float32."""
         return jnp.square(self.matrix.astype(jnp.float32)).sum()
 
+    def least(self, values: jax.Array) -> jax.Array:
+        """Returns [n] int32, the least value of each variable and of those coupled with it.
+
+        Args:
+          values: [n] int32.
+        """
+        of_others = jnp.where(self.matrix != 0, values, values.size)
+        return jnp.minimum(values, of_others.min(axis=1))
+
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """Returns the coupling of two different variables, elementwise; portable."""
         return load(self.matrix, (first, second))
@@ -154,6 +163,10 @@ class Sparse:
     def sum_of_squares(self) -> jax.Array:
         """Like `Dense.sum_of_squares`."""
         return jnp.square(self.values.astype(jnp.float32)).sum()
+
+    def least(self, values: jax.Array) -> jax.Array:
+        """Like `Dense.least`."""
+        return self.lists.least(values)
 
     def between(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """Like `Dense.between`; O(log(max_degree))."""
@@ -244,6 +257,18 @@ class QUBO(FiniteProblem):
           values: [n] float32, the others, from 0 to 1.
         """
         return self.linear.astype(jnp.float32) + self.couplings.weighted(values)
+
+    def deltas_in_turn(self, solution: jax.Array, is_flipped: jax.Array) -> jax.Array:
+        """Returns the change in cost by each flip, as some variables are flipped one by one.
+
+        Args:
+          is_flipped: [n] bool.
+
+        Returns:
+          [n] int32 or float32, after the flips of lower numbers; 0 for the other variables.
+        """
+        steps = jnp.where(is_flipped, 1 - 2 * solution, 0).astype(self.linear.dtype)
+        return steps * (self.tally(solution).fields + self.couplings.sums(steps, below=True))
 
     def tally(self, solution: jax.Array) -> Fields:
         """Returns the fields of all variables."""

@@ -4,6 +4,7 @@ A vector is [n] int32, with entry i from 0 to `domain_sizes[i] - 1`.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import memory, random
+from jaxopt_search.backends import loops, memory, random
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.padding import list_room, with_room
@@ -113,6 +114,46 @@ class NeighborLists:
             low, high = jnp.where(is_before, middle + 1, low), jnp.where(is_before, high, middle)
         place = jnp.minimum(low, last)
         return place, (low < end) & (load(self.neighbors, place) == second)
+
+    def least(self, values: jax.Array) -> jax.Array:
+        """Returns [n] int32, the least value of each vertex and its neighbors; O(n * max_degree).
+
+        Args:
+          values: [n] int32.
+        """
+        start, end = self.starts[:-1], self.starts[1:]
+
+        def look(k: jax.Array, least: jax.Array) -> jax.Array:
+            value = values[load(self.neighbors, start + k, start + k < end)]
+            return jnp.where(start + k < end, jnp.minimum(least, value), least)
+
+        return loops.fori_loop(0, self.max_degree, look, values)
+
+
+def components(is_member: jax.Array, least: Callable[[jax.Array], jax.Array]) -> jax.Array:
+    """Returns the connected components of some vertices of a graph, each by its least one.
+
+    A vertex takes the least number known to a neighbor, then the least known to that vertex, until
+    nothing changes.
+
+    Args:
+      is_member: [n] bool.
+      least: returns the least value of each vertex and its neighbors, as `NeighborLists.least`.
+
+    Returns:
+      [n] int32; n for the other vertices.
+    """
+    n = is_member.shape[0]
+    first = jnp.where(is_member, lax.iota(jnp.int32, n), n)
+
+    def spread(carry: tuple[jax.Array, Any]) -> tuple[jax.Array, jax.Array]:
+        known, _ = carry
+        found = jnp.where(is_member, least(known), n)
+        for _ in range(2):
+            found = jnp.append(found, n)[found]
+        return found, jnp.any(found != known)
+
+    return lax.while_loop(lambda carry: carry[1], spread, (first, jnp.bool_(True)))[0]
 
 
 def neighbor_lists(
