@@ -148,7 +148,8 @@ def quadratic_of(form: Any) -> Entries | None:
     A model has `linear`, `quadratic`, `offset` and `change_vartype`, as in `dimod`. A dict has
     pairs of variables for keys, of which (i, i) are linear terms.
     """
-    if isinstance(form, Mapping) and not hasattr(form, "tocoo"):  # as SciPy's dok_matrix is
+    is_dict = isinstance(form, Mapping) and not hasattr(form, "tocoo")  # as SciPy's dok_matrix has
+    if is_dict:
         place: dict[Any, int] = {}
         for key in form:
             if not isinstance(key, tuple) or len(key) != 2:
