@@ -148,8 +148,8 @@ def quadratic_of(form: Any) -> Entries | None:
     A model has `linear`, `quadratic`, `offset` and `change_vartype`, as in `dimod`. A dict has
     pairs of variables for keys, of which (i, i) are linear terms.
     """
-    is_dict = isinstance(form, Mapping) and not hasattr(form, "tocoo")  # as SciPy's dok_matrix has
-    if is_dict:
+    is_matrix = hasattr(form, "tocoo")  # SciPy's dok_matrix is a dict, too
+    if not is_matrix and isinstance(form, Mapping):
         place: dict[Any, int] = {}
         for key in form:
             if not isinstance(key, tuple) or len(key) != 2:
@@ -159,11 +159,12 @@ def quadratic_of(form: Any) -> Entries | None:
         pairs = [(place[one], place[other]) for one, other in form]
         values, offset = list(form.values()), 0
     elif hasattr(form, "quadratic") and hasattr(form, "linear"):
-        form = form.change_vartype("BINARY", inplace=False)
-        place = {variable: number for number, variable in enumerate(form.linear)}
+        change: Any = form.change_vartype
+        model = change("BINARY", inplace=False)
+        place = {variable: number for number, variable in enumerate(model.linear)}
         pairs = [(number, number) for number in place.values()]
-        pairs += [(place[one], place[other]) for one, other in form.quadratic]
-        values, offset = [*form.linear.values(), *form.quadratic.values()], form.offset
+        pairs += [(place[one], place[other]) for one, other in model.quadratic]
+        values, offset = [*model.linear.values(), *model.quadratic.values()], model.offset
     else:
         return None
     if not place:
