@@ -129,20 +129,40 @@ class PartialMatch(Crossover):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Recombine(Exchange):
-    """Build it with `recombine`."""
+class Mating(Exchange):
+    """What exchanges share in which searches continue from children; a base class."""
 
     every: jax.Array
     share: jax.Array
-    alike: jax.Array | None
     crossover: Crossover
-    is_generational: bool = static(default=False)
-    reach: int | None = static(default=None)
 
     @property
     def space(self) -> str | None:
         """What the crossover is for."""
         return self.crossover.space
+
+    def combine(
+        self,
+        words: tuple[jax.Array, jax.Array],
+        problem: Problem,
+        own: Solution,
+        given: Solution,
+        implementation: Implementation = "xla",
+    ) -> Any:
+        keys = random.typed_key(words)
+        made = self.crossover.children(keys, problem, own, given, self.share, implementation)
+        check_alike(f"{type(self.crossover).__name__}.child", made, own)
+        return made
+
+
+@pytree
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recombine(Mating):
+    """Build it with `recombine`."""
+
+    alike: jax.Array | None
+    is_generational: bool = static(default=False)
+    reach: int | None = static(default=None)
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
@@ -161,19 +181,6 @@ class Recombine(Exchange):
         other = jnp.where(num_searches > first + 1, other, own)
         return jnp.where(own < first, -1, other)
 
-    def combine(
-        self,
-        words: tuple[jax.Array, jax.Array],
-        problem: Problem,
-        own: Solution,
-        given: Solution,
-        implementation: Implementation = "xla",
-    ) -> Any:
-        keys = random.typed_key(words)
-        made = self.crossover.children(keys, problem, own, given, self.share, implementation)
-        check_alike(f"{type(self.crossover).__name__}.child", made, own)
-        return made
-
     def starts_anew(self, costs: jax.Array, num_searches: jax.Array) -> jax.Array | None:
         if self.alike is None:
             return None
@@ -188,36 +195,16 @@ class Recombine(Exchange):
 
 @pytree
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Merge(Exchange):
+class Merge(Mating):
     """Build it with `merge`."""
 
-    every: jax.Array
-    crossover: Crossover
-
     passes_on = "current"
-
-    @property
-    def space(self) -> str | None:
-        """What the crossover is for."""
-        return self.crossover.space
 
     def donors(self, stream: Stream, costs: jax.Array, num_searches: jax.Array) -> jax.Array:
         own = lax.iota(jnp.int32, costs.shape[0])
         (word,) = memory.computed_once(stream.words(own.astype(jnp.uint32), 1))
         other = ((word >> 1) % num_searches.astype(jnp.uint32)).astype(jnp.int32)
         return jnp.where(word & 1, other, own)
-
-    def combine(
-        self,
-        words: tuple[jax.Array, jax.Array],
-        problem: Problem,
-        own: Solution,
-        given: Solution,
-        implementation: Implementation = "xla",
-    ) -> Any:
-        keys = random.typed_key(words)
-        share = jnp.float32(0.5)
-        return self.crossover.children(keys, problem, own, given, share, implementation)
 
 
 @pytree
@@ -321,7 +308,8 @@ def merge(*, every: int, crossover: Crossover) -> Merge:
       582
     """
     check_part(crossover, Crossover)
-    return Merge(every=int32(check_count("every", every)), crossover=crossover)
+    every = check_count("every", every)
+    return Merge(every=int32(every), share=float32(0.5), crossover=crossover)
 
 
 def shuffle(*, every: int) -> Shuffle:

@@ -55,7 +55,7 @@ _NEVER = MAX_INT32  # steps between exchanges
 _FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _MERGE_EVERY = 128  # moves to try for each variable
-_ROUNDS_GROW, _CHUNKS_OF_A_ROUND = 4, 10
+_ROUNDS_GROW, _CHUNKS_OF_A_ROUND, _CHUNKS_OF_A_REHEATING = 4, 10, 8
 # Steps between tests whether the run is over, each of which takes as long as tens of fast ones.
 _CHECK_EVERY = 1000
 _SAFETY = 0.98  # of the time limit, in which the temperature reaches its lowest
@@ -180,7 +180,7 @@ def anneal(
         depends on the speed of the machine.
       max_steps: steps of each search.
       target: end once a cost is at most this.
-      crossover: makes a solution of two.
+      crossover: makes a solution of two, as for `merge`; None for annealing alone.
       num_searches: searches side by side; None for a number that suits the devices.
       initial: start solutions, as in `solve`.
       checkpoint, checkpoint_every, resume: as in `solve`.
@@ -338,7 +338,7 @@ class Ingredients(NamedTuple):
         search = dataclasses.replace(self.search, acceptance=acceptance)
         if recipe.merges:
             assert self.crossover is not None
-            return search, Merge(every=every, crossover=self.crossover)
+            return search, Merge(every=every, share=float32(0.5), crossover=self.crossover)
         if not recipe.recombines:
             resamples = recipe.resample_every is not None
             return search, Resample(every=every, schedule=schedule) if resamples else None
@@ -501,6 +501,8 @@ class Clock(Pacer):
             self._restart()
             return
         if self._is_merging():
+            if step > MAX_INT32:
+                self._reheat_on_host(step, made)
             return
         done, per_step = self._cooling(made, took, acceptance)
         every, share, recipe = self._recipe.cooling_every, self.pace.share, self._recipe
@@ -517,6 +519,15 @@ class Clock(Pacer):
 
     def _is_merging(self) -> bool:
         return self._recipe.merges and self.pace.every < _NEVER
+
+    def _reheat_on_host(self, step: int, made: int) -> None:
+        """Continues to reheat where schedules count no further, a temperature for each chunk."""
+        pace = self.pace
+        whole, passed = 1 - self._recipe.reheated, pace.done - self._recipe.reheated
+        if pace.step < MAX_INT32:  # the first time, the schedule counted up to here
+            passed, made = 0.0, step - pace.step
+        done = self._recipe.reheated + (passed + made * pace.per_step) % whole
+        self.pace = pace._replace(step=MAX_INT32, done=done)
 
     def _is_first_of_rounds(self) -> bool:
         """Returns whether this is the first of several rounds, also before its end is known."""
@@ -588,6 +599,8 @@ class Clock(Pacer):
             return 1
         if self._is_first_of_rounds():
             return max(recipe.first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
+        if self._is_merging() and step > MAX_INT32:
+            return max(self.pace.every // _CHUNKS_OF_A_REHEATING, 1)
         if self.ends >= self._max_seconds:
             return None
         event = self.cooled_by if self.pace.done < 1 and not self._is_merging() else self.ends

@@ -151,6 +151,24 @@ def test_a_clock_that_sees_no_cooling():
     assert clock.pace.done == 1 and clock.pace.every < 50
 
 
+def test_what_merges_is_reheated_after_each_exchange():
+    """From one exchange to the next, also where schedules count no further steps."""
+    recipe = RECOMBINED._replace(cooled=0.4, reheated=0.5, moves_per_search=8)
+    clock = Clock(recipe, 10, 10**4)
+    for second in range(0, 6000, 100):
+        clock.note(10**5 * second, second)
+    pace, every = clock.pace, 16 * 10
+    assert (pace.done, pace.every) == (0.5, every)
+    schedule = cooling(16.0, 1.0, pace, reheats=True)
+    found = [float(schedule(jnp.int32(pace.step + step))) for step in (0, 80, 159, 160, 240)]
+    assert found == pytest.approx([4.0, 2.0, 1.0, 4.0, 2.0], rel=0.02)
+    for step in (2**31 + 7, 2**31 + 200, 2**31 + 10**6):
+        clock.note(step, 6000.0 + step / 10**7)
+        passed = (step - pace.step) % every / every
+        assert clock.pace.done == pytest.approx(0.5 + 0.5 * passed) and clock.pace.every == every
+        assert clock.pace.step == MAX_INT32 and clock.steps_left(step) < every / 4
+
+
 @pytest.mark.parametrize("coldest", [1.0, 64.0])
 def test_a_cooling_continues_at_the_pace_from_a_step_on(coldest):
     """From what is done by then down to the coldest; it never warms."""
