@@ -6,6 +6,7 @@ from typing import Any
 from jaxopt_search.crossovers.partition import component_partition
 from jaxopt_search.neighborhoods import Flip
 from jaxopt_search.problems.finite.qubo import QUBO, Sparse, max_cut, qubo
+from jaxopt_search.problems.finite.reduction import reduced
 from jaxopt_search.problems.matrix_input import refuse_options
 from jaxopt_search.results import Result
 from jaxopt_search.solvers.anneal import anneal, completed
@@ -19,9 +20,11 @@ _MOST_COUPLED = 8  # others, of a variable on average: solutions then differ in 
 def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
     """Returns zeros and ones with a low sum of what they select: a QUBO's minimum, or close to it.
 
-    By annealing of flips (`anneal`), with fewer searches the more variables there are. Where each
-    is coupled with 8 others at most, on average, searches then go on to be reheated, and to keep
-    the better of each part (`component_partition`).
+    By annealing of flips (`anneal`), with fewer searches the more variables there are. Before,
+    sparse problems lose variables that three others or less decide, until too few would go to
+    matter: trees are solved by that alone. Where variables are coupled with 8 others at most, on
+    average, searches then go on to be reheated, and to keep the better of each part
+    (`component_partition`).
 
     Args:
       matrix: [n, n] real numbers, dense or sparse, a dict from pairs to numbers, or a binary
@@ -34,7 +37,8 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
         on.
 
     Returns:
-      A `Result`; `x` is [n] int32.
+      A `Result`; `x` is [n] int32. Its `problem` and its `state` are of the variables that were
+      not eliminated.
 
     Raises:
       ValueError, TypeError: as `qubo` and `anneal`.
@@ -44,7 +48,9 @@ def solve_qubo(matrix: Any, key: Any = 0, **options: Any) -> Result:
       >>> result.x.tolist(), result.fun
       ([1, 0, 1], -2)
     """
-    problem = matrix if isinstance(matrix, QUBO) else qubo(matrix)
+    problem = reduced(matrix if isinstance(matrix, QUBO) else qubo(matrix))
+    if problem.host.is_optimal and options.get("target") is None:
+        options["target"] = "optimum"
     each = (
         max(least, min(most, all_of_them // problem.n))
         for all_of_them, least, most in (_ON_CPU, _ON_GPU)

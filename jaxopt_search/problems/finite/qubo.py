@@ -57,9 +57,14 @@ class Dense:
 
     matrix: jax.Array
 
-    def pairs(self) -> np.ndarray:
-        """Returns the pairs of variables that have a coupling, [m, 2], on the host."""
-        return np.argwhere(np.triu(np.asarray(self.matrix)))
+    def terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns the pairs of variables that have a coupling, first < second, [m], and these.
+
+        On the host.
+        """
+        matrix = np.asarray(self.matrix)
+        first, second = np.nonzero(np.triu(matrix))
+        return first, second, matrix[first, second]
 
     def sums(self, factors: jax.Array, *, below: bool = False) -> jax.Array:
         """Returns [n], the sums of the couplings of each variable times factors.
@@ -133,12 +138,13 @@ class Sparse:
     lists: NeighborLists
     values: jax.Array
 
-    def pairs(self) -> np.ndarray:
-        """Like `Dense.pairs`."""
-        starts, seconds = np.asarray(self.lists.starts), np.asarray(self.lists.neighbors)
-        firsts = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        pairs = np.stack([firsts, seconds[: len(firsts)]], axis=1)
-        return pairs[pairs[:, 0] < pairs[:, 1]]
+    def terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Like `Dense.terms`."""
+        starts, second = np.asarray(self.lists.starts), np.asarray(self.lists.neighbors)
+        first = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        second, values = (part[: len(first)] for part in (second, np.asarray(self.values)))
+        once = first < second
+        return first[once], second[once], values[once]
 
     def sums(self, factors: jax.Array, *, below: bool = False) -> jax.Array:
         """Like `Dense.sums`; each row is added up in the order of its list."""
@@ -234,7 +240,9 @@ class QUBO(FiniteProblem):
     def picture(self, solution: np.ndarray, coords: Any = None) -> Callable[[Any], Any]:
         from jaxopt_search.results import plotting
 
-        edges = self.couplings.pairs()
+        given = self.host.as_given
+        first, second, _ = (self if given is None else given.whole).couplings.terms()
+        edges = np.stack([first, second], axis=1)
         return functools.partial(plotting.plot_graph, edges, solution, coords=coords)
 
     def device_cost(self, solution: jax.Array) -> jax.Array:
@@ -469,8 +477,20 @@ def _build(
     refuse_orphans()
     is_whole = isinstance(offset, int) and not offset % unit
     offset = offset // unit if is_whole else offset / unit
-    linear, first, second, values = counted
-    values = values.astype(np.dtype(dtype))
+    host = Original(
+        cost=functools.partial(_cost_on_host, counted, unit, offset),
+        check=functools.partial(check_vector, np.full(n, 2, np.int32)),
+        unit=unit,
+        offset=offset,
+        best_known=best_known,
+    )
+    return of_terms(counted, dtype, is_dense, host)
+
+
+def of_terms(terms: Terms, dtype: Any, is_dense: bool, host: Original) -> QUBO:
+    """Returns the problem of terms that this dtype holds, as the device counts."""
+    linear, first, second, values = terms
+    n, values = len(linear), values.astype(np.dtype(dtype))
     if is_dense:
         matrix = np.zeros((n, n), values.dtype)
         matrix[first, second] = matrix[second, first] = values
@@ -478,18 +498,10 @@ def _build(
     else:
         lists, of_neighbors = neighbor_lists(n, first, second, values)
         couplings = Sparse(lists, jnp.asarray(of_neighbors))
-    sizes = np.full(n, 2, np.int32)
-    host = Original(
-        cost=functools.partial(_cost_on_host, counted, unit, offset),
-        check=functools.partial(check_vector, sizes),
-        unit=unit,
-        offset=offset,
-        best_known=best_known,
-    )
     return QUBO(
         linear=jnp.asarray(linear, dtype),
         couplings=couplings,
-        domain_sizes=jnp.asarray(sizes),
+        domain_sizes=jnp.asarray(np.full(n, 2, np.int32)),
         n=n,
         device_units=host.units,
         host=host,
