@@ -24,6 +24,7 @@ from jaxopt_search.files import check_regular
 
 __all__ = [
     "load_bqp",
+    "load_gap",
     "load_graph",
     "load_labels",
     "load_qaplib",
@@ -600,38 +601,105 @@ def load_bqp(path: str | os.PathLike) -> list[np.ndarray]:
       >>> load_bqp(path)[0].tolist()
       [[5, -3], [-3, 0]]
     """
-    source = Source(path, "quadratic forms")
-    size = len(source.data)
-    numbers = source.numbers(0, size, range(1, size + 1), "quadratic forms")
-    at, found = 1, []
-
-    def check(is_right: bool, number: int, expected: str) -> None:
-        if not is_right:
-            tokens = itertools.islice(_TOKEN.finditer(source.data), number, None)
-            token = next(tokens, None)
-            shown = "the end" if token is None else show(token.group())
-            raise source.error(size if token is None else token.start(), f"{shown}, {expected}")
-
-    check(numbers[0] >= 0, 0, "expected a number of problems")
-    for _ in range(numbers[0]):
-        check(at + 1 < len(numbers), len(numbers), "expected N M")
-        n, num_entries = numbers[at : at + 2].tolist()
-        check(0 < n <= MAX_VARIABLES, at, f"expected 1 to {MAX_VARIABLES} variables")
-        end = at + 2 + 3 * num_entries
-        is_whole = num_entries >= 0 and end <= len(numbers)
-        check(is_whole, len(numbers), f"expected {num_entries} entries")
-        row, column, value = numbers[at + 2 : end].reshape(-1, 3).T
-        for part, shift in ((row, 0), (column, 1)):
-            (wrong,) = np.nonzero((part < 1) | (part > n))
-            check(not len(wrong), at + 2 + 3 * int(wrong[:1].sum()) + shift, f"expected 1 to {n}")
+    file, found = _Integers(path, "quadratic forms"), []
+    for _ in range(file.next("a number of problems", least=0)):
+        n = file.next("N M", MAX_VARIABLES, " variables")
+        number = file.next("N M", least=0)
+        at, entries = file.at, file.take(3 * number, f"{number} entries").reshape(-1, 3)
+        (wrong,) = np.nonzero((entries[:, :2] < 1) | (entries[:, :2] > n))[:1]
+        for row in wrong[:1]:
+            column = int(1 <= entries[row, 0] <= n)
+            raise file.error(at + 3 * int(row) + column, f"expected 1 to {n}")
+        row, column, value = entries.T
         pairs = np.minimum(row, column) * (n + 1) + np.maximum(row, column)
-        check(len(np.unique(pairs)) == num_entries, at + 2, "expected each entry once")
+        if len(np.unique(pairs)) < number:
+            raise file.error(at, "expected each entry once")
         matrix = np.zeros((n, n), np.int64)
         matrix[row - 1, column - 1] = matrix[column - 1, row - 1] = value
         found.append(matrix)
-        at = end
-    check(at == len(numbers), at, "expected the end")
+    file.end()
     return found
+
+
+def load_gap(path: str | os.PathLike) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Returns the generalized assignment problems in a file of the OR-Library, such as `gap1`.
+
+    Beasley, "OR-Library: distributing test problems by electronic mail", 1990. A file has the
+    number of problems in its first line and, for each, the numbers m of agents and n of jobs, the
+    costs, the loads and the capacities. With m and n in the first line it has one problem, as files
+    of Yagiura, Ibaraki and Glover, "A path relinking approach with ejection chains for the
+    generalized assignment problem", 2006, do.
+
+    Returns:
+      A list of costs, [m, n], loads, [m, n], and capacities, [m], int64, in the order in which
+      `js.solve_assignment` takes them. In `gap1` to `gap12` costs are profits: negate them.
+
+    Raises:
+      InstanceFormatError: naming file and line, if it breaks its format.
+      OSError: if it cannot be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "gap.txt")
+      >>> _ = path.write_text("1\\n2 3\\n1 2 3\\n4 4 4\\n2 2 2\\n1 1 1\\n4 9\\n")
+      >>> costs, loads, capacities = load_gap(path)[0]
+      >>> costs.tolist(), capacities.tolist()
+      ([[1, 2, 3], [4, 4, 4]], [4, 9])
+    """
+    file, found = _Integers(path, "assignment problems"), []
+    for _ in range(file.next("a number of problems", least=0) if file.has_number_first() else 1):
+        m, n = (file.next("numbers of agents and jobs") for _ in range(2))
+        costs, loads = (file.take(m * n, f"{m} x {n} {name}") for name in ("costs", "loads"))
+        capacities = file.take(m, f"{m} capacities")
+        found.append((costs.reshape(m, n), loads.reshape(m, n), capacities))
+    file.end()
+    return found
+
+
+class _Integers:
+    """The integers of a file that has nothing else, in turn.
+
+    Attributes:
+      numbers: all of them, int64.
+      at: the next one's.
+    """
+
+    def __init__(self, path: str | os.PathLike, what: str):
+        self._source, self.at = Source(path, what), 0
+        size = len(self._source.data)
+        self.numbers = self._source.numbers(0, size, range(1, size + 1), what)
+
+    def has_number_first(self) -> bool:
+        """Returns whether the first line with anything in it has a single number."""
+        return len(self._source.data.lstrip().splitlines()[0].split()) == 1
+
+    def error(self, number: int, expected: str) -> InstanceFormatError:
+        """Returns the error to raise for an integer, by its number in the file."""
+        data = self._source.data
+        token = next(itertools.islice(_TOKEN.finditer(data), number, None), None)
+        position, shown = len(data), "the end"
+        if token is not None:
+            position, shown = token.start(), show(token.group())
+        return self._source.error(position, f"{shown}, {expected}")
+
+    def take(self, number: int, what: str) -> np.ndarray:
+        """Returns as many of the next ones."""
+        if self.at + number > len(self.numbers):
+            raise self.error(len(self.numbers), f"expected {what}")
+        self.at += number
+        return self.numbers[self.at - number : self.at].copy()
+
+    def next(self, what: str, most: int = MAX_INT32, unit: str = "", least: int = 1) -> int:
+        """Returns the next one, a number of something."""
+        value = self.take(1, what).item()
+        if not least <= value <= most:
+            raise self.error(self.at - 1, f"expected {what}, {least} to {most}{unit}")
+        return value
+
+    def end(self) -> None:
+        """Refuses further ones."""
+        if self.at < len(self.numbers):
+            raise self.error(self.at, "expected the end")
 
 
 def _integers_of(

@@ -14,6 +14,7 @@ from jaxopt_search.datasets import (
     TSPInstance,
     distances,
     load_bqp,
+    load_gap,
     load_graph,
     load_qaplib,
     load_qaplib_solution,
@@ -497,7 +498,8 @@ def test_quadratic_forms_are_read_in_order(tmp_path):
         ("1\n3 2\n1 1 5\n", ":4: the end, expected 2 entries"),
         ("1\n3 1\n1\n4 5\n", ":4: '4', expected 1 to 3"),
         ("1\n3 1\n0 1 5\n", ":3: '0', expected 1 to 3"),
-        ("1\n0 1\n", ":2: '0', expected 1 to"),
+        ("1\n0 1\n", ":2: '0', expected N M, 1 to"),
+        ("1\n3 -1\n", ":2: '-1', expected N M, 0 to"),
         ("-1\n", ":1: '-1', expected a number of problems"),
         ("2\n1 0\n", "the end, expected N M"),
         ("1\n1 0\n9\n", ":3: '9', expected the end"),
@@ -511,3 +513,25 @@ def test_bad_quadratic_forms_are_refused(content, message, tmp_path):
     path.write_text(content)
     with pytest.raises(InstanceFormatError, match=re.escape(message)):
         load_bqp(path)
+
+
+def test_assignment_problems_are_read_in_order(tmp_path):
+    """Several behind their number, or one without; what does not add up is refused by line."""
+    path = tmp_path / "gap.txt"
+    one, other = "1 2\n5 -6\n7 8\n9\n", "2 1\n1\n2\n3\n4\n5 6\n"
+    for content, number in ((f"2\n{one}{other}", 2), (one, 1), (f"1\n{one}", 1)):
+        path.write_text(content)
+        found = load_gap(path)
+        assert [part.tolist() for part in found[0]] == [[[5, -6]], [[7, 8]], [9]]
+        assert len(found) == number
+    costs, loads, capacities = (part.tolist() for part in load_gap(write(tmp_path, other))[0])
+    assert (costs, loads, capacities) == ([[1], [2]], [[3], [4]], [5, 6])
+    for content, message in (
+        (f"2\n{one}", ":6: the end, expected numbers of agents and jobs"),
+        (f"1\n{one}3", ":6: '3', expected the end"),
+        ("1\n2 2\n1 2 3", ":3: the end, expected 2 x 2 costs"),
+        ("1\n0 2\n", ":2: '0', expected numbers of agents and jobs, 1 to"),
+    ):
+        path.write_text(content)
+        with pytest.raises(InstanceFormatError, match=re.escape(message)):
+            load_gap(path)
