@@ -80,7 +80,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
     """
     rows = []
     groups = timed_runs.by_group(records, "graph", "way", "searches", "seconds")
-    for (name, way, *_), group in groups.items():
+    for (name, way, _, seconds), group in groups.items():
         best, searches = gset.best(name), group[0]["searches"]
         cuts = [record["cut"] for record in group]
         near, there = (
@@ -89,10 +89,11 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         )
         mean = statistics.mean(cuts)
         row = [name, str(group[0]["vertices"]), str(group[0]["edges"]), str(best), way]
+        row += [common.shown(float(seconds))]
         row += [str(searches), str(max(cuts)), f"{mean:.1f}", f"{1 - mean / best:.3%}"]
         row += [*_reached(near), *_reached(there)]
         rows.append([*row, timed_runs.microseconds_per_step(group)])
-    header = "graph | vertices | edges | published | way | searches | best | mean | mean gap"
+    header = "graph | vertices | edges | published | way | limit, s | searches | best | mean | mean gap"
     header += " | within 0.1 % | median s | as published | median s to it | us/step"
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 
