@@ -78,6 +78,7 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
 # not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
+_CANDIDATES_OF_MANY = 10  # then: few tours lack more edges, which they can only get from these
 # On a CPU, the fewest searches, cities for each, and searches times squared cities that come down
 # within about ten seconds. Random tours need so many seconds or steps for each city, times the
 # cities, or times so many if there are fewer.
@@ -113,7 +114,12 @@ def tsp_recipe(is_symmetric: bool, device: jax.Device | str, n: int) -> Recipe:
         recipe = _SYMMETRIC_TSP if is_fused else _SYMMETRIC_TSP_BY_XLA
         least, most = _LEAST_SEARCHES, _CITIES_OF_ALL / n
         if is_fused and most < 2 * least:  # the time is short for these
-            recipe = recipe._replace(starts="constructed", first_round=0, restarts=False)
+            recipe = recipe._replace(
+                num_candidates=_CANDIDATES_OF_MANY,
+                starts="constructed",
+                first_round=0,
+                restarts=False,
+            )
     num_searches = recipe.num_searches
     while num_searches > least and num_searches > most:
         num_searches //= 2
