@@ -93,7 +93,9 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         row += [str(searches), str(max(cuts)), f"{mean:.1f}", f"{1 - mean / best:.3%}"]
         row += [*_reached(near), *_reached(there)]
         rows.append([*row, timed_runs.microseconds_per_step(group)])
-    header = "graph | vertices | edges | published | way | limit, s | searches | best | mean | mean gap"
+    header = (
+        "graph | vertices | edges | published | way | limit, s | searches | best | mean | mean gap"
+    )
     header += " | within 0.1 % | median s | as published | median s to it | us/step"
     return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
 

@@ -143,19 +143,34 @@ def _polynomial(linear: Any, couplings: dict[int, Any]) -> dict[tuple[int, ...],
     return found
 
 
+class _Round(NamedTuple):
+    """Variables that can be set at once.
+
+    Attributes:
+      variables: [k] their numbers.
+      linear: [k] their linear terms.
+      others: [k, 3] the variables that they are coupled with; where there are fewer, 0 ...
+      values: [k, 3] ... with a coupling of 0.
+    """
+
+    variables: np.ndarray
+    linear: np.ndarray
+    others: np.ndarray
+    values: np.ndarray
+
+
 class _Eliminated(NamedTuple):
     """Solutions of all variables from those of the kept ones, and back.
 
     Attributes:
       whole: the problem before.
       kept: [m] the variables that are kept.
-      rounds: the others, in an order in which they can be set: in each round numbers [k], linear
-        terms [k], and the others [k, 3] that they are coupled with, and how, [k, 3].
+      rounds: the others, in an order in which they can be set.
     """
 
     whole: QUBO
     kept: np.ndarray
-    rounds: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
+    rounds: list[_Round]
 
     @classmethod
     def of(cls, problem: QUBO, found: _Found) -> "_Eliminated":
@@ -167,11 +182,8 @@ class _Eliminated(NamedTuple):
             others, values = zip(*filled, strict=True)
             rounds.setdefault(round_of[i], []).append((i, linear, others, values))
         ordered = [rounds[number] for number in sorted(rounds)]
-        return cls(
-            problem,
-            found.kept,
-            [tuple(map(np.array, zip(*one, strict=True))) for one in ordered],  # type: ignore[misc]
-        )
+        arrays = [_Round(*map(np.array, zip(*one, strict=True))) for one in ordered]
+        return cls(problem, found.kept, arrays)
 
     def __call__(self, solutions: np.ndarray) -> np.ndarray:
         whole = np.zeros((*solutions.shape[:-1], self.whole.n), solutions.dtype)
