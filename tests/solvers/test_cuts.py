@@ -62,21 +62,16 @@ def test_sums_are_as_low_as_turns_of_single_variables_find(density):
     assert result.fun <= x @ matrix @ x
 
 
-@pytest.mark.parametrize("unit", [1, 0.25])
-def test_a_problem_is_taken_as_it_is(unit):
-    """With its constant, which is part of all costs."""
-    matrix = unit * np.array([[-1, 2, 0], [0, -1, 2], [0, 0, -1]])
-    result = js.solve_qubo(js.qubo(matrix, offset=5), max_steps=50)
-    assert result.fun == result.costs.min() == 5 - 2 * unit
-
-
-@pytest.mark.parametrize("offset", [0.25, np.float32(0.75)])
-def test_integers_with_a_fractional_constant(offset):
-    """All costs have it, those of all searches, too, and targets count with it."""
-    matrix = np.array([[-1, 2, 0], [0, -1, 2], [0, 0, -1]])
-    result = js.solve_qubo(js.qubo(matrix, offset=offset), max_steps=50, target=-2 + offset + 0.9)
-    assert result.status == js.Status.TARGET
-    assert result.fun == -2 + offset and set(result.costs) <= {x + offset for x in range(-2, 2)}
+@pytest.mark.parametrize("unit", [1, 0.25, 10**12])
+@pytest.mark.parametrize("offset", [7, 0.25, np.float32(0.75), 3 * 10**12])
+def test_a_constant_is_part_of_all_costs(unit, offset):
+    """Also beside a common divisor of large integers, and of the target."""
+    matrix = unit * np.array([[-8, 9, 0], [0, -1, 9], [0, 0, -9]])
+    problem, least = js.qubo(matrix, offset=offset), pytest.approx(-17 * unit + offset, rel=1e-15)
+    result = js.solve_qubo(problem, max_steps=50, target=-17 * unit + offset + unit / 2)
+    assert result.fun == least and result.status == js.Status.TARGET
+    assert result.costs.min() == pytest.approx(result.fun, rel=1e-12)
+    assert js.solve_qubo(problem, max_steps=50).fun == least
 
 
 def test_unsigned_targets_of_a_maximum():
@@ -87,11 +82,3 @@ def test_unsigned_targets_of_a_maximum():
     qap = js.solve_qap(ones, ones, maximize=True, target=np.uint64(17), max_steps=20)
     assert (cut.fun, cut.success, qap.fun, qap.success) == (2, False, 16, False)
     assert js.max_cut(1, edges=edges, best_known_cut=np.uint8(2)).host.best_known == -2
-
-
-@pytest.mark.parametrize("offset", [7, 0.5, 3 * 10**12])
-def test_a_constant_beside_a_common_divisor(offset):
-    """Of large integers, which are counted in their divisor, whether it divides the constant."""
-    matrix = 10**12 * np.array([[-8, 9, 0], [0, -1, 9], [0, 0, -9]])
-    result = js.solve_qubo(js.qubo(matrix, offset=offset), max_steps=50)
-    assert result.fun == pytest.approx(-17 * 10**12 + offset, rel=1e-15)
