@@ -109,7 +109,11 @@ def plain_array(values: Any, name: str) -> np.ndarray:
             raise ValueError(f"{name} has {num_masked} masked entries, expected none")
         return values.data
     if hasattr(values, "select_dtypes"):  # a table of pandas or the like: its columns of numbers
-        values = values.select_dtypes("number").to_numpy(na_value=np.nan)
+        numbers = values.select_dtypes("number")
+        try:
+            values = numbers.to_numpy(na_value=np.nan)
+        except ValueError:  # sparse integers have no place for NaN, and none that is missing
+            values = numbers.to_numpy()
     try:
         return np.asarray(values)
     except ValueError as error:

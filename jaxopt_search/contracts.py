@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxopt_search.checks import MAX_INT32
 from jaxopt_search.types import Exchange, Problem, Search, Solution, VectorProblem
 
 PERMUTATION = "permutation"
@@ -143,6 +144,24 @@ def check_part(part: Any, base: type, name: str | None = None) -> None:
     _refuse_static_arrays(name, part, jax.tree.structure(part))
 
 
+def check_exchange(exchange: Any) -> None:
+    """Refuses what is no `types.Exchange`, one at no steps, and one that passes on nothing known.
+
+    Raises:
+      TypeError, ValueError: naming what is wrong.
+    """
+    check_part(exchange, Exchange)
+    kind, every = type(exchange).__name__, getattr(exchange, "every", 0.0)
+    if jnp.shape(every) or not jnp.issubdtype(jnp.result_type(every), jnp.integer):
+        raise TypeError(f"{kind}.every is {kind_of_array(every)}, expected int32 of shape ()")
+    if not isinstance(every, Tracer | jax.ShapeDtypeStruct) and not 1 <= int(every) <= MAX_INT32:
+        raise ValueError(f"{kind}.every is {every}, expected an integer from 1 to {MAX_INT32}")
+    if exchange.passes_on not in ("best", "current"):
+        raise ValueError(
+            f"{kind}.passes_on is {exchange.passes_on!r}, expected 'best' or 'current'"
+        )
+
+
 def _refuse_static_arrays(name: str, part: Any, structure: Any) -> None:
     """Refuses a part whose static fields, at any depth, hold arrays."""
     static = list(structure.node_data() or ())
@@ -166,7 +185,8 @@ def check_spaces(problem: Problem, *searches: Any, exchange: Any = None) -> None
     A problem on vectors must keep the contract of `types.VectorProblem`.
 
     Raises:
-      ValueError: if a part is for another space, or domain sizes are out of range.
+      ValueError: if a part is for another space, domain sizes are out of range, or the exchange has
+        an impossible setting.
       TypeError: if one is none, or a problem on vectors lacks what `types.VectorProblem` says.
     """
     parts = list[Any]()
@@ -174,7 +194,7 @@ def check_spaces(problem: Problem, *searches: Any, exchange: Any = None) -> None
         check_part(search, Search)
         parts += search.parts
     if exchange is not None:
-        check_part(exchange, Exchange)
+        check_exchange(exchange)
         parts.append(exchange)
     for part in parts:
         if part.space not in (None, problem.space):

@@ -49,22 +49,31 @@ def run(args: argparse.Namespace) -> int:
     options["max_steps"] = check_count("--steps", steps, 0, MAX_STEPS)
     is_watched = not args.quiet and (args.progress or sys.stderr.isatty())
 
-    with _opened(path, args.resume, points_of) as (file, first):
-        done, at_once, began = first, min(at_once, number - first), time.monotonic()
+    at_once = min(at_once, number)
+    with _opened(path, args.resume, points_of, number, at_once) as (file, held, tours):
+        first, began = held - len(tours), time.monotonic()
+        done = first
         with ThreadPoolExecutor(1) as writer:
             written = writer.submit(lambda: None)
             while done < number:
-                # The last ones are as many, some of them again: all share one program.
-                points = points_of(min(done, number - at_once), at_once)
+                # The last ones are as many, the last again and again: all share one program.
+                points = points_of(np.minimum(np.arange(done, done + at_once), number - 1))
                 key = jax.random.fold_in(jax.random.key(args.key), done)
                 result = js.solve_tsp(points, key, **options)
                 written.result()  # what went wrong in writing
                 if result.status.name == "INTERRUPTED":
-                    say(f"interrupted; {path} holds {done:,} of {number:,}: see --resume")
+                    say(f"interrupted; {path} holds {held:,} of {number:,}: see --resume")
                     return INTERRUPTED
-                wanted = min(at_once, number - done)
-                written = writer.submit(_write, file, points[-wanted:], result.x[-wanted:])
-                done += wanted
+                for line, (there, tour) in enumerate(zip(tours, result.x, strict=False), done + 1):
+                    if not np.array_equal(there, tour):
+                        raise ValueError(
+                            f"--out {path}: line {line} has another tour, expected the file of a"
+                            " run with the same --seed, --steps, --searches and --at-once"
+                        )
+                wanted = slice(len(tours), number - done)
+                written = writer.submit(_write, file, points[wanted], result.x[wanted])
+                done = held = min(done + at_once, number)
+                tours = []
                 if is_watched:
                     rate = (done - first) / (time.monotonic() - began)
                     left = (number - done) / rate
@@ -82,44 +91,58 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _opened(
-    path: pathlib.Path, is_resumed: bool, points_of: Callable[[int, int], np.ndarray]
-) -> Iterator[tuple[BinaryIO, int]]:
-    """Opens a file behind the lines that it holds, and yields how many they are.
+    path: pathlib.Path,
+    is_resumed: bool,
+    points_of: Callable[[np.ndarray], np.ndarray],
+    number: int,
+    at_once: int,
+) -> Iterator[tuple[BinaryIO, int, list[np.ndarray]]]:
+    """Opens a file behind the lines that it holds.
+
+    Yields it, how many they are, and the tours of those that were made with the last one. These are
+    to be made again: so tours of other settings are noticed.
 
     Raises:
-      ValueError: if they are of other instances.
+      ValueError: if they are of other instances, or too many.
       FileExistsError: if there is a file, without `--resume`.
     """
     if not is_resumed or not path.exists():
         with open(path, "xb") as file:
-            yield file, 0
+            yield file, 0, []
         return
     with open(path, "r+b") as file:
-        done, last, end = 0, b"", 0
+        done, at, end, tours = 0, 0, 0, list[np.ndarray]()
         for line in file:
-            if line.endswith(b"\n"):  # the last one may be cut off
-                done, last, end = done + 1, line, end + len(line)
-        if done:
-            points, _ = label_of(last.decode("ascii", "replace"), f"{path}, its last line")
-            if not np.array_equal(points, points_of(done - 1, 1)[0]):
-                raise ValueError(f"--out {path}: line {done} is not of these instances")
+            at += len(line)
+            if not line.endswith(b"\n") or line.isspace():  # the last one may be cut off, or blank
+                continue
+            if done == number:
+                raise ValueError(f"--out {path} holds more than {number:,} lines, see --number")
+            text, where = line.decode("ascii", "replace"), f"{path}, line {done + 1}"
+            points, tour = label_of(text, where)
+            if not np.array_equal(points, points_of(np.array([done]))[0]):
+                raise ValueError(f"--out {path}: line {done + 1} is not of these instances")
+            if done % at_once == 0:
+                tours = []
+            tours.append(tour)
+            done, end = done + 1, at
         file.truncate(end)
         file.seek(end)
-        yield file, done
+        yield file, done, tours
 
 
-def _instances(args: argparse.Namespace) -> tuple[Callable[[int, int], np.ndarray], int, int]:
+def _instances(args: argparse.Namespace) -> tuple[Callable[[np.ndarray], np.ndarray], int, int]:
     """Returns `points_of`, how many cities an instance has, and how many instances there are.
 
-    `points_of(first, number)` returns the coordinates of some of them, [number, cities, 2]: those
-    of a file, or uniform in the unit square.
+    `points_of(which)` returns the coordinates of some of them, [len(which), cities, 2]: those of a
+    file, or uniform in the unit square.
     """
     seed = check_count("--seed", args.key, 0)
     if args.points is None:
         cities = check_count("--cities", 100 if args.cities is None else args.cities, 2)
 
-        def drawn(first: int, number: int) -> np.ndarray:
-            each = (np.random.default_rng([seed, i]) for i in range(first, first + number))
+        def drawn(which: np.ndarray) -> np.ndarray:
+            each = (np.random.default_rng([seed, i]) for i in which)
             return np.stack([generator.random((cities, 2)) for generator in each])
 
         number = 1000 if args.number is None else args.number
@@ -138,7 +161,7 @@ def _instances(args: argparse.Namespace) -> tuple[Callable[[int, int], np.ndarra
         raise ValueError(f"--points {args.points} holds {found}, expected (number, cities, 2)")
     number = len(given) if args.number is None else args.number
     number = check_count("--number", number, 1, len(given))
-    return lambda first, number: given[first : first + number], given.shape[1], number
+    return given.__getitem__, given.shape[1], number
 
 
 def _write(file: BinaryIO, points: np.ndarray, tours: np.ndarray) -> None:

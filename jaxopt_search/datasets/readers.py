@@ -762,7 +762,8 @@ def load_labels(path: str | os.PathLike) -> tuple[list[np.ndarray], list[np.ndar
         pairs = [_checked(*one, f"{path}, instance {at}") for at, one in enumerate(given)]
     else:
         with open(path, encoding="ascii", errors="replace") as file:
-            pairs = [label_of(line, f"{path}, line {at}") for at, line in enumerate(file, start=1)]
+            lines = [(at, line) for at, line in enumerate(file, start=1) if not line.isspace()]
+        pairs = [label_of(line, f"{path}, line {at}") for at, line in lines]
     return [points for points, _ in pairs], [tour for _, tour in pairs]
 
 

@@ -205,7 +205,7 @@ def check_steer(problem: Problem, search: Search, exchange: Exchange | None, aft
         return
     contracts.check_part(after.search, Search, "the callback's search")
     if after.exchange is not None:
-        contracts.check_part(after.exchange, Exchange)
+        contracts.check_exchange(after.exchange)
     states = [starting.shape(problem, one, 1) for one in (search, after.search)]
     if starts.signature(states[0]) != starts.signature(states[1]):
         kinds = [type(one).__name__ for one in (after.search, search)]

@@ -338,7 +338,9 @@ def exchange_now(
             lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), devices.all_gather(own, axis_name)
         )
         is_padding = jnp.repeat(devices.all_gather(index, axis_name) < 0, size)
-        places = own_part(order(stream, is_padding), islands * size)
+        places = order(stream, is_padding)
+        contracts.check_alike(f"{type(rule).__name__}.order", places, is_padding.astype(jnp.int32))
+        places = own_part(jnp.asarray(places), islands * size)
         individuals = jax.tree.map(
             lambda leaf, like: leaf[places].reshape(like.shape), everyone, own
         )

@@ -11,7 +11,7 @@ from jaxopt_search.backends.memory import load
 from jaxopt_search.checks import check_count
 from jaxopt_search.problems.finite import vector
 from jaxopt_search.successors.heuristics import Aggregate, LocalHeuristic
-from jaxopt_search.types import Tallied, null_delta
+from jaxopt_search.types import Tallied, VectorProblem, null_delta
 
 _MOST_HALVINGS = 20
 _MAX_INT32 = np.int32(null_delta(np.int32))
@@ -56,7 +56,13 @@ class _ByDelta(LocalHeuristic):
         return ValueRating(jnp.where(is_allowed, delta, _MAX_INT32), is_allowed)
 
     def num_possibilities(self, problem: Any, state: Tallied, variable: jax.Array) -> jax.Array:
-        kind, n, most = type(self).__name__, problem.domain_sizes.shape[0], problem.max_domain
+        kind = type(self).__name__
+        if not isinstance(problem, VectorProblem) or not problem.has_hooks:
+            found = "None" if problem is None else f"a {type(problem).__name__}"
+            raise TypeError(
+                f"problem is {found}, expected a js.VectorProblem with hooks for {kind}"
+            )
+        n, most = problem.domain_sizes.shape[0], problem.max_domain
         if not isinstance(state, Tallied):
             raise TypeError(f"state is a {type(state).__name__}, expected a Tallied for {kind}")
         check_count(f"{kind}.num_variables", self.num_variables or n, 1, n)

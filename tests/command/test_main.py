@@ -295,7 +295,7 @@ def test_output_that_nobody_takes(monkeypatch):
 
 
 def test_labels_are_written_and_continued(tmp_path, capsys):
-    """A file that is cut off in a line goes on there, with the same instances; no other does."""
+    """A file that is cut off in a line becomes what it was, or is refused; or grows."""
     path, short = tmp_path / "labels.txt", ("--cities", 7, "--steps", 200, "--no-cache")
     command = ("labels", *short, "--devices", 1, "--out", path)
     assert called(*command, "--number", 5, "--at-once", 2) == 0
@@ -308,11 +308,25 @@ def test_labels_are_written_and_continued(tmp_path, capsys):
     path.write_text(whole[: len(whole) // 2])
     assert called(*command, "--number", 5) == 2
     assert "file exists" in refusal(capsys)
-    assert called(*command, "--number", 5, "--resume", "--seed", 1) == 2
-    assert "line 2 is not of these instances" in refusal(capsys)
-    assert called(*command, "--number", 5, "--resume", "--quiet") == 0
-    again, _ = js.datasets.load_labels(path)
-    np.testing.assert_array_equal(again, points)
+    again = (*command, "--number", 5, "--resume", "--quiet", "--at-once")
+    for other, reason in (
+        ((2, "--seed", 1), "line 1 is not of these instances"),
+        ((2, "--steps", 1), "another tour"),
+        ((2, "--number", 1), "more than 1 lines"),
+    ):
+        assert called(*again, *other) == 2
+        assert reason in refusal(capsys)
+    for size in (len(whole) // 2, len(whole) // 3, 0):
+        path.write_text(whole[:size])
+        assert called(*again, 2) == 0
+        assert path.read_text() == whole
+    path.write_text("".join(f"{line}\n\n" for line in whole.splitlines()))
+    assert len(js.datasets.load_labels(path)[1]) == 5
+    assert called(*again, 2, "--number", 7) == 0
+    longer = path.read_text().replace("\n\n", "\n")
+    path.unlink()
+    assert called(*command, "--number", 7, "--at-once", 2, "--quiet") == 0
+    assert path.read_text() == longer
 
 
 def test_labels_of_instances_in_a_file(tmp_path, capsys):

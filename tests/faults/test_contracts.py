@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from typing import Any
 
 import jax
@@ -185,13 +186,31 @@ def test_children_that_are_no_solutions(make, kind, message):
 
 
 @jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
 class Floating(js.Exchange):
-    every = 1
+    every: Any = 1
+    passes_on: str = "best"
+    order: Any = None
 
     def donors(self, stream, costs, num_searches):
         return jnp.zeros(costs.shape)
 
 
-def test_donors_that_are_no_numbers_of_searches():
-    with pytest.raises(TypeError, match=r"Floating.donors returns float32\[3\], expected int32"):
-        js.solve(small_tsp(), SEARCH, 0, exchange=Floating(), num_searches=3, max_steps=6)
+@pytest.mark.parametrize(
+    ("exchange", "kind", "text"),
+    [
+        (Floating(), TypeError, "donors returns float32[3], expected int32"),
+        (Floating(order=lambda *_: jnp.zeros(3)), TypeError, "order returns float32[3], expected"),
+        (Floating(every=0), ValueError, "every is 0, expected an integer from 1"),
+        (Floating(every=2.5), TypeError, "every is float32[], expected"),
+        (Floating(passes_on="worst"), ValueError, "passes_on is 'worst', expected"),
+    ],
+    ids=_label,
+)
+def test_exchanges_of_which_nothing_comes(exchange, kind, text):
+    """They are refused, also those that a callback brings."""
+    search = js.genetic(population_size=4)
+    options = {"num_searches": 3, "chunk_steps": 2, "max_steps": 6}
+    for how in ({"exchange": exchange}, {"callback": lambda _: js.Steer(search, exchange)}):
+        with pytest.raises(kind, match=re.escape(f"Floating.{text}")):
+            js.solve(small_tsp(), search, 0, **how, **options)
