@@ -97,22 +97,19 @@ def _eliminate(terms: Terms, least: int) -> _Found:
         number, i = heapq.heappop(waiting)
         if i not in links or len(links[i]) != number:  # it has been looked at since
             continue
-        own = links[i]
-        polynomial = _polynomial(linear[i], own)
-        if any(value for some, value in polynomial.items() if len(some) > 2):
+        others = list(links[i])
+        polynomial = _polynomial(linear[i], list(links[i].values()))
+        if any(polynomial[7:]):  # of three variables together
             continue
         gone.append((i, linear[i], links.pop(i)))
-        for j in own:
+        constant += polynomial[0]
+        for bit, j in enumerate(others):
             del links[j][i]
-        for some, value in polynomial.items():
-            if not some:
-                constant += value
-            elif len(some) == 1:
-                linear[some[0]] += value
-            elif value:
-                one, other = some
-                couple(one, other, value)
-        for j in own:
+            linear[j] += polynomial[1 << bit]
+        for (bit, j), (other_bit, k) in itertools.combinations(enumerate(others), 2):
+            if value := polynomial[1 << bit | 1 << other_bit]:
+                couple(j, k, value)
+        for j in others:
             if len(links[j]) <= _MOST_OTHERS:
                 heapq.heappush(waiting, (len(links[j]), j))
     kept = np.array(list(links))
@@ -129,17 +126,20 @@ def _eliminate(terms: Terms, least: int) -> _Found:
     return _Found(left, constant, kept, gone)
 
 
-def _polynomial(linear: Any, couplings: dict[int, Any]) -> dict[tuple[int, ...], Any]:
+def _polynomial(linear: Any, couplings: list[Any]) -> list[Any]:
     """Returns what a variable adds to the cost at its best, as a polynomial in the others.
 
     Returns:
-      The coefficient of each product of others, by their numbers; of () the constant.
+      The coefficient of each product of others, by the bits of its number: [0] is the constant.
     """
-    found: dict[tuple[int, ...], Any] = {}
-    for size in range(len(couplings) + 1):
-        for some in itertools.combinations(sorted(couplings), size):
-            at_ones = min(0, linear + sum(couplings[j] for j in some))
-            found[some] = at_ones - sum(found[part] for part in found if set(part) < set(some))
+    sums = [linear]
+    for coupling in couplings:
+        sums += [one + coupling for one in sums]
+    found = [min(0, one) for one in sums]
+    for bit in range(len(couplings)):  # from values to coefficients
+        for number in range(len(found)):
+            if number >> bit & 1:
+                found[number] -= found[number ^ 1 << bit]
     return found
 
 
