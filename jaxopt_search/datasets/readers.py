@@ -603,13 +603,13 @@ def load_bqp(path: str | os.PathLike) -> list[np.ndarray]:
     """
     file, found = _Integers(path, "quadratic forms"), []
     for _ in range(file.next("a number of problems", least=0)):
-        n = file.next("N M", MAX_VARIABLES, " variables")
+        n = file.next("N M", most=MAX_VARIABLES)
         number = file.next("N M", least=0)
         at, entries = file.at, file.take(3 * number, f"{number} entries").reshape(-1, 3)
-        (wrong,) = np.nonzero((entries[:, :2] < 1) | (entries[:, :2] > n))[:1]
-        for row in wrong[:1]:
-            column = int(1 <= entries[row, 0] <= n)
-            raise file.error(at + 3 * int(row) + column, f"expected 1 to {n}")
+        wrong = np.argwhere((entries[:, :2] < 1) | (entries[:, :2] > n))
+        if len(wrong):
+            row, column = wrong[0].tolist()
+            raise file.error(at + 3 * row + column, f"expected 1 to {n}")
         row, column, value = entries.T
         pairs = np.minimum(row, column) * (n + 1) + np.maximum(row, column)
         if len(np.unique(pairs)) < number:
@@ -689,11 +689,11 @@ class _Integers:
         self.at += number
         return self.numbers[self.at - number : self.at].copy()
 
-    def next(self, what: str, most: int = MAX_INT32, unit: str = "", least: int = 1) -> int:
+    def next(self, what: str, least: int = 1, most: int = MAX_INT32) -> int:
         """Returns the next one, a number of something."""
         value = self.take(1, what).item()
         if not least <= value <= most:
-            raise self.error(self.at - 1, f"expected {what}, {least} to {most}{unit}")
+            raise self.error(self.at - 1, f"expected {what}, {least} to {most}")
         return value
 
     def end(self) -> None:

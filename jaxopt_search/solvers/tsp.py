@@ -78,7 +78,7 @@ _SYMMETRIC_TSP_BY_XLA = Recipe(
 # Tours should fit into the cache of the GPU; a program per multiprocessor is the least. That few do
 # not differ enough to start from random tours.
 _CITIES_OF_ALL, _LEAST_SEARCHES = 2_200_000, 132
-_CANDIDATES_OF_MANY = 10  # then: few tours lack more edges, which they can only get from these
+_CANDIDATES_OF_MANY = 10  # then: of fewer edges, such few tours hold too few to combine
 # On a CPU, the fewest searches, cities for each, and searches times squared cities that come down
 # within about ten seconds. Random tours need so many seconds or steps for each city, times the
 # cities, or times so many if there are fewer.

@@ -9,8 +9,6 @@ for maximum cut", 2020, whose rules for cuts reach further.
 """
 
 import dataclasses
-import functools
-import heapq
 import itertools
 from typing import Any, NamedTuple
 
@@ -48,7 +46,7 @@ def reduced(problem: QUBO) -> QUBO:
     offset = own.offset + found.constant
     host = dataclasses.replace(
         own,
-        cost=functools.partial(_cost_of_whole, given),
+        cost=given.cost,
         check=given.check,
         offset=offset,
         note=f"{len(found.gone)} of {problem.n} variables were eliminated",
@@ -77,7 +75,7 @@ class _Found(NamedTuple):
 
 
 def _eliminate(terms: Terms, least: int) -> _Found:
-    """Eliminates variables, those of the fewest couplings first, until `least` are left."""
+    """Eliminates one variable after the other, until `least` are left or none can go."""
     linear, constant = terms.linear.tolist(), 0
     links: dict[int, dict[int, Any]] = {i: {} for i in range(len(linear))}
 
@@ -90,12 +88,11 @@ def _eliminate(terms: Terms, least: int) -> _Found:
 
     for i, j, value in zip(*(part.tolist() for part in terms[1:]), strict=True):
         couple(i, j, value)
-    waiting = [(len(links[i]), i) for i in links if len(links[i]) <= _MOST_OTHERS]
-    heapq.heapify(waiting)
+    waiting = [i for i in links if len(links[i]) <= _MOST_OTHERS]
     gone = []
     while waiting and len(links) > least:
-        number, i = heapq.heappop(waiting)
-        if i not in links or len(links[i]) != number:  # it has been looked at since
+        i = waiting.pop()
+        if i not in links or len(links[i]) > _MOST_OTHERS:  # it has changed since
             continue
         others = list(links[i])
         polynomial = _polynomial(linear[i], list(links[i].values()))
@@ -109,9 +106,7 @@ def _eliminate(terms: Terms, least: int) -> _Found:
         for (bit, j), (other_bit, k) in itertools.combinations(enumerate(others), 2):
             if value := polynomial[1 << bit | 1 << other_bit]:
                 couple(j, k, value)
-        for j in others:
-            if len(links[j]) <= _MOST_OTHERS:
-                heapq.heappush(waiting, (len(links[j]), j))
+        waiting += [j for j in others if len(links[j]) <= _MOST_OTHERS]
     kept = np.array(list(links))
     place = {i: at for at, i in enumerate(links)}
     pairs = [(place[i], place[j], links[i][j]) for i in links for j in links[i] if i < j]
@@ -196,6 +191,6 @@ class _Eliminated(NamedTuple):
         """Returns the kept variables, [m], of a solution of all."""
         return self.whole.host.check(values, name)[self.kept]
 
-
-def _cost_of_whole(given: _Eliminated, solution: np.ndarray) -> int | float:
-    return given.whole.host.cost(given(solution))
+    def cost(self, solution: np.ndarray) -> int | float:
+        """Returns the exact cost of all variables, of a solution of the kept ones."""
+        return self.whole.host.cost(self(solution))
