@@ -460,11 +460,11 @@ _SMALL = 2**10
 
 
 def _load_of(shape: Shape) -> _Load:
-    """Returns what was fastest for tabu search on an H100."""
+    """Returns what was fastest for tabu search on an H200; more for each thread compiles longer."""
     rows, columns = shape
     if columns > 64:
-        return _Load(num_warps=8, per_thread=4)
-    if rows * power_of_two(columns) > 2**12:
+        return _Load(num_warps=8, per_thread=8 if columns <= 128 else 16)
+    if columns > 32 or rows * power_of_two(columns) > 2**12:
         return _Load(num_warps=4, per_thread=8)
     return _Load(num_warps=2 if columns > 16 else 1, per_thread=16)
 

@@ -3,6 +3,8 @@
 
 A value of one element is computed by every thread. The entries of any other are dealt out in turn:
 thread t has entries t, t + T, t + 2 T, ... of T threads, each in a slot of its own, in registers.
+The rows of a matrix are dealt out to groups of threads, a warp or more each, and the entries of a
+row to the threads of its group: so a thread computes once what a row has for all of its entries.
 Where there are fewer entries than threads, several threads have the same one.
 Before threads read what others wrote, or write what others read, stands a barrier: each access is
 compared with those since the last one (`_access`), so that portable code needs none of its own.
@@ -46,20 +48,27 @@ _USES_IN_LOOP = 8  # of a line in a loop, for one outside
 
 
 class Layout(NamedTuple):
-    """How entries are dealt out: as if each stood `repeat` times in a row."""
+    """How values are dealt out: one for each of the "entries", "rows" or "columns" of a matrix."""
 
-    count: int
-    repeat: int = 1
+    rows: int
+    columns: int
+    of: str = "entries"
+
+    @property
+    def count(self) -> int:
+        rows, columns, of = self
+        return {"entries": rows * columns, "rows": rows, "columns": columns}[of]
 
 
-UNIFORM, MEMORY = Layout(1), Layout(0)
+UNIFORM, MEMORY = Layout(1, 1), Layout(0, 0)
 Value = Callable[[int], str]
 """Maps a slot to the C++ of what is in it."""
 
 
 def natural(atom: Any) -> Layout:
     """Returns the layout in which an array is computed if nothing else is asked for."""
-    return Layout(math.prod(atom.aval.shape))
+    shape = _squeezed(atom.aval.shape)
+    return Layout(*shape) if len(shape) == 2 else Layout(1, math.prod(shape))
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -144,7 +153,7 @@ def _before(shape: tuple[int, ...], to: tuple[int, ...], layout: Layout) -> Layo
         return layout
     if len(_squeezed(to)) != 2 or len(to) != 2:
         raise Unportable(f"broadcasts from shape {shape} to {to}")
-    return Layout(*to) if shape[0] != 1 else Layout(to[1])
+    return Layout(*to, "columns" if shape[0] == 1 else "rows")
 
 
 def _wants_of_loop(equation: Equation, outs: list[Layouts], wanted: Wanted) -> list[Layouts]:
@@ -214,29 +223,42 @@ class Emitter:
         self.uses: dict[Any, int] = defaultdict(int)
 
     # Layouts.
+    def group(self, layout: Layout) -> int:
+        """Returns how many threads share a row."""
+        return min(layout.columns, max(LANES, self.threads // layout.rows), self.threads)
+
+    def parts(self, layout: Layout) -> int:
+        """Returns how many slots a thread has for a row."""
+        return layout.columns // self.group(layout)
+
     def slots(self, layout: Layout) -> range:
-        count, repeat = layout
-        if count & (count - 1):
+        if (count := layout.count) & (count - 1):
             raise Unportable(f"has {count} lanes, expected a power of two, as `memory.lanes` has")
-        each = count if repeat >= self.threads else max(1, count * repeat // self.threads)
-        return range(each)
+        parts, rows = self.parts(layout), layout.rows * self.group(layout) // self.threads
+        each = {"rows": max(1, rows), "columns": parts, "entries": max(1, rows) * parts}
+        return range(each[layout.of])
 
     def entry(self, layout: Layout, slot: int) -> str:
         """Returns the number of the entry in a slot."""
-        count, repeat = layout
-        total, threads = count * repeat, self.threads
-        if repeat >= threads:
-            return str(slot)
+        (rows, columns, of), threads = layout, self.threads
+        group, parts = self.group(layout), self.parts(layout)
+        if of == "columns":
+            return f"(t % {group} + {slot * group})"
+        if of == "entries" and rows > 1 and parts > 1:
+            row = self.entry(layout._replace(of="rows"), slot // parts)
+            column = self.entry(layout._replace(of="columns"), slot % parts)
+            return f"({row} * {columns} + {column})"
+        total = rows * group
         place = f"(t % {total})" if total < threads else f"(t + {slot * threads})"
-        return place if repeat == 1 else f"({place} / {repeat})"
+        return place if of == "entries" else f"({place} / {group})"
 
     def owner(self, layout: Layout) -> str:
         """Returns whether a thread is the one among those that have an entry; "" for always."""
-        (count, repeat), threads = layout, self.threads
-        if repeat >= threads:
-            return "t == 0"
-        parts = [f"t < {count * repeat}"] if count * repeat < threads else []
-        return " && ".join(parts + ([f"t % {repeat} == 0"] if repeat > 1 else []))
+        group = self.group(layout)
+        some = group if layout.of == "columns" else layout.rows * group
+        parts = [f"t < {some}"] if some < self.threads else []
+        parts += [f"t % {group} == 0"] if layout.of == "rows" else []
+        return " && ".join(parts)
 
     # Lines.
     def put(self, line: str) -> None:
@@ -309,7 +331,7 @@ class Emitter:
         self._accesses[storage] |= {(is_write, key)}
 
     def _key(self, index: Any, layout: Layout) -> Any:
-        is_dealt_out_once = layout.repeat == 1 and not self.owner(layout)
+        is_dealt_out_once = layout.of == "entries" and not self.owner(layout)
         return (index, layout) if is_dealt_out_once and isinstance(index, Var) else None
 
     # Values.
@@ -408,10 +430,8 @@ class Emitter:
         value = self.get(equation.inputs[number], before)
         if before in (UNIFORM, layout) and _squeezed(shape) in ((), _squeezed(to)):
             return value
-        parts = max(1, to[1] // self.threads)  # slots of a row
-        if shape[0] == 1:
-            return lambda slot: value(slot % parts)
-        return lambda slot: value(slot // parts)
+        parts = self.parts(layout)
+        return lambda slot: value(slot % parts if shape[0] == 1 else slot // parts)
 
     def on_reshape(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (atom,), (output,) = equation.inputs[:1], equation.outputs
@@ -422,9 +442,8 @@ class Emitter:
     on_squeeze = on_expand_dims = on_reshape
 
     # Reductions.
-    def _meet(self, size: int) -> int:
+    def _meet(self, group: int) -> int:
         """Returns how many threads share a reduction; several warps wait for one another in it."""
-        group = min(size, self.threads)
         if group > LANES:
             self._close()
             self._accesses.clear()
@@ -446,7 +465,7 @@ class Emitter:
         if math.prod(kept) == 1:
             return [{UNIFORM: self._all_reduced(dtype, op, layout, value)}]
         if len(shape) == 2 and axes == (1,):
-            return [{Layout(*shape): self._rows_reduced(dtype, op, shape, value)}]
+            return [{layout._replace(of="rows"): self._rows_reduced(dtype, op, layout, value)}]
         raise Unportable(f"uses {equation.name} over axes {axes} of shape {shape}")
 
     on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
@@ -454,26 +473,25 @@ class Emitter:
 
     def _all_reduced(self, dtype: Any, op: str, layout: Layout, value: Value) -> Value:
         own = _joined(op, [value(slot) for slot in self.slots(layout)])
-        group = self._meet(layout.count)
+        group = self._meet(min(layout.count, self.threads))
         return self.define(dtype, UNIFORM, lambda slot: self._reduced(dtype, op, group, own))
 
-    def _rows_reduced(self, dtype: Any, op: str, shape: tuple[int, int], value: Value) -> Value:
-        layout, (_, width) = Layout(*shape), shape
-        parts, group = max(1, width // self.threads), self._meet(width)  # slots of a row
+    def _rows_reduced(self, dtype: Any, op: str, layout: Layout, value: Value) -> Value:
+        parts, group = self.parts(layout), self._meet(self.group(layout))
 
         def of_row(slot: int) -> str:
             own = _joined(op, [value(slot * parts + part) for part in range(parts)])
             return self._reduced(dtype, op, group, own)
 
-        return self.define(dtype, layout, of_row)
+        return self.define(dtype, layout._replace(of="rows"), of_row)
 
     def on_cumsum(self, equation: Equation, layouts: Layouts) -> list[Any]:
         (atom,), (output,), params = equation.inputs, equation.outputs, equation.params
         shape, dtype, layout = atom.aval.shape, output.aval.dtype, natural(atom)
         if params["axis"] != len(shape) - 1 or params["reverse"]:
             raise Unportable("uses cumsum over another axis than the last, or backwards")
-        value, width = self.get(atom, layout), shape[-1]
-        parts, group = max(1, width // self.threads), self._meet(width)  # slots of a row
+        value = self.get(atom, layout)
+        parts, group = self.parts(layout), self._meet(self.group(layout))
         total = self._named(layout)
         for slot in self.slots(layout):
             own = f"scan<{group}>({value(slot)}, t, exchange, turn)"

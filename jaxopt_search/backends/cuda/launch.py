@@ -178,7 +178,9 @@ _LIMITS = {
     120: (100, 24, 48),
 }
 _RESERVED = 1024  # bytes of shared memory, of each block
+_OTHERS = 2048  # bytes of shared memory, at most, that a program needs besides its arrays
 _CACHED = 2**18  # bytes of the second-level cache for each multiprocessor, about
+_ENOUGH_WARPS = 16  # of a multiprocessor, by tabu search on tables of 40 to 100 rows on an H200
 
 
 @functools.cache
@@ -194,14 +196,18 @@ def _device() -> _Device:
 def _room_for(device: _Device, sizes: list[int], num_programs: int, num_warps: int) -> int:
     """Returns how many bytes of shared memory a program may have.
 
-    As many are to run at once as a multiprocessor holds. If their arrays do not fit into the
-    second-level cache then, fewer are, such that the largest one fits into shared memory.
+    As many are to run at once as a multiprocessor holds. Of programs of several warps only those
+    whose arrays all fit into its shared memory, if they have warps enough. Where the arrays do not
+    fit into the second-level cache, fewer are, such that the largest one fits into shared memory.
 
     Args:
       sizes: bytes of the arrays of a program.
     """
     each = -(-num_programs // device.processors)
     blocks = min(each, device.blocks, max(1, device.warps // num_warps))
+    fitting = device.shared // (sum(sizes) + _OTHERS + _RESERVED)
+    if num_warps > 1 and fitting * num_warps >= _ENOUGH_WARPS:
+        blocks = min(blocks, fitting)
 
     def room() -> int:
         return device.shared // blocks - _RESERVED
