@@ -184,15 +184,12 @@ class DeviceSplit:
         """Returns the state as `split` got it, on the first device of this process."""
         if len(self.devices) == 1:
             return state
-        if self.team.is_shared:
-            state = _map_searches(self.team.gathered, state)
 
-        def joined(leaf: Any) -> jax.Array:
-            # Leaf by leaf: there is no room for all of them twice.
-            return jax.device_put(leaf, self.first).reshape(-1, *leaf.shape[2:])[:num_searches]
+        def joined(leaf: Any) -> np.ndarray:
+            # Leaf by leaf: there is no room for all of them on every device.
+            return self.team.gathered(leaf).reshape(-1, *leaf.shape[2:])[:num_searches]
 
-        whole = _map_searches(joined, state)
-        return jax.device_put(whole, self.first)
+        return jax.device_put(_map_searches(joined, state), self.first)
 
 
 def _map_searches(change: Callable[[Any], Any], state: RunState) -> RunState:
