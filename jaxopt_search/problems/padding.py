@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxopt_search.checks import check_count
+from jaxopt_search.checks import check_count, check_shape
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.types import Problem
@@ -74,7 +75,14 @@ class SizedProblem(Problem):
         """Returns the cost in full, of a problem that has a `device_cost` of its own.
 
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
+
+        Args:
+          solution: [capacity] int32; or without the room, such as the one of a `Result`.
         """
+        if self.num_entries is not None and solution.shape[0] < self.capacity:
+            rest = jnp.arange(solution.shape[0], self.capacity, dtype=jnp.int32)
+            solution = jnp.concatenate([solution, rest])
+        check_shape(solution, "solution", (self.capacity,))
         return self.cost_in_full(self.device_cost(solution))
 
     @abc.abstractmethod

@@ -117,6 +117,9 @@ def test_results_are_those_of_the_instance():
         np.testing.assert_array_equal(found.solutions, expected.solutions)
         np.testing.assert_array_equal(found.costs, expected.costs)
         assert (found.x.tolist(), found.fun) == (expected.x.tolist(), expected.fun)
+        assert found.problem.cost(found.x) == problem.cost(expected.x)
+    with pytest.raises(ValueError, match="solution has shape"):
+        problem.cost(expected.x[1:])
 
 
 def test_what_the_host_keeps():

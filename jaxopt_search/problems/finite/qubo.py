@@ -20,7 +20,7 @@ from jax import lax
 
 from jaxopt_search.backends import floats, loops, memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import check_number, check_option, check_vector
+from jaxopt_search.checks import check_number, check_option, check_shape, check_vector
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.finite.entries import (
@@ -235,6 +235,8 @@ class QUBO(FiniteProblem):
 
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
+        hint = "" if self.host.as_given is None else ", variables that were not eliminated"
+        check_shape(solution, "solution", self.linear.shape, hint)
         return self.device_units.in_full(self.device_cost(solution))
 
     def picture(self, solution: np.ndarray, coords: Any = None) -> Callable[[Any], Any]:

@@ -68,6 +68,8 @@ def test_runs_take_and_show_all_variables(tmp_path):
 
     tree = js.solve_max_cut(1, edges=TREE, max_steps=10)
     assert tree.fun == len(TREE) and tree.status == js.Status.TARGET and tree.nit == 0
+    with pytest.raises(ValueError, match="not eliminated"):
+        tree.problem.cost(tree.x)
 
 
 def test_sizes_are_round():

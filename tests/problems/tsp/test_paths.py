@@ -57,6 +57,7 @@ def test_paths_are_the_shortest(start, end, is_symmetric, kind):
         assert np.isfinite(result.fun) == result.feasible
         assert not result.feasible or result.bound <= result.fun
         assert result.costs.min() == pytest.approx(result.fun)
+        assert result.problem.cost(result.x) == pytest.approx(result.fun, rel=1e-5)
 
 
 def test_many_paths_at_once():
