@@ -79,8 +79,9 @@ class SizedProblem(Problem):
         Args:
           solution: [capacity] int32; or without the room, such as the one of a `Result`.
         """
-        if self.num_entries is not None and solution.shape[0] < self.capacity:
-            rest = jnp.arange(solution.shape[0], self.capacity, dtype=jnp.int32)
+        solution = jnp.asarray(solution)
+        if self.num_entries is not None and len(solution) < self.capacity:
+            rest = jnp.arange(len(solution), self.capacity, dtype=jnp.int32)
             solution = jnp.concatenate([solution, rest])
         check_shape(solution, "solution", (self.capacity,))
         return self.cost_in_full(self.device_cost(solution))

@@ -236,6 +236,7 @@ class QUBO(FiniteProblem):
         [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
         """
         hint = "" if self.host.as_given is None else ", variables that were not eliminated"
+        solution = jnp.asarray(solution)
         check_shape(solution, "solution", self.linear.shape, hint)
         return self.device_units.in_full(self.device_cost(solution))
 
