@@ -4,7 +4,10 @@ import dataclasses
 import functools
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 
 import chex
 import golden
@@ -287,6 +290,38 @@ def test_nvrtc_compiles_what_is_emitted(monkeypatch):
         except OSError as error:
             pytest.skip(str(error))
         assert f".target sm_{capability}" in text
+
+
+_TELL = """
+import numpy as np
+import jaxopt_search as js
+from jaxopt_search.backends.cuda import emit, launch
+
+def told(*arguments):
+    print((code := emit.emit(*arguments)).source)
+    return code
+
+launch.emit = told
+problem = js.qap(np.ones((100, 100), int), np.ones((100, 100), int))
+assert not js.why_not_portable(problem, js.tabu_search(js.SwapTable()))
+"""
+
+
+def test_other_processes_emit_the_same():
+    """Whatever the order of their sets, so that a cache has the program."""
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _TELL],
+            env=environment | {"PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("1", "5")
+    ]
+    first, second = (process.communicate()[0] for process in processes)
+    assert "kernel(" in first
+    assert first == second
 
 
 def test_reads_of_the_past_are_refused():

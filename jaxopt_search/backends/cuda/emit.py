@@ -371,7 +371,8 @@ class Emitter:
     def run(self, block: Block) -> list[Any]:
         """Writes a block, and returns its outputs: of each, what is known of it."""
         for equation in block.equations:
-            wanted = [self.wanted[output] for output in equation.outputs]
+            # Sorted: in another process sets have another order, and a cache another program.
+            wanted = [sorted(self.wanted[output]) for output in equation.outputs]
             if any(wanted):
                 try:
                     results = self.equation(equation, wanted[0])
@@ -393,7 +394,7 @@ class Emitter:
             return {UNIFORM: lambda slot: text}
         return self.known.get(atom)
 
-    def equation(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def equation(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         """Writes an equation; returns of each result, by layout, the value, or the buffer.
 
         Args:
@@ -409,7 +410,7 @@ class Emitter:
             results[layout] = self.define(output.aval.dtype, layout, _formatted(text, values))
         return [results]
 
-    def on_iota(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_iota(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         (output,), params = equation.outputs, equation.params
         shape = output.shape
         size, inner = shape[params["dimension"]], math.prod(shape[params["dimension"] + 1 :])
@@ -420,20 +421,19 @@ class Emitter:
 
         return [{layout: at(layout) for layout in layouts}]
 
-    def on_broadcast_in_dim(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_broadcast_in_dim(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         return [{layout: self.operand(equation, 0, layout) for layout in layouts}]
 
     def operand(self, equation: Equation, number: int, layout: Layout) -> Value:
         """Returns an operand by the slots of a result in a layout."""
-        shape, to = _expanded(equation, number), equation.outputs[0].shape
-        before = _before(shape, to, layout)
+        before = _before(_expanded(equation, number), equation.outputs[0].shape, layout)
         value = self.get(equation.inputs[number], before)
-        if before in (UNIFORM, layout) and _squeezed(shape) in ((), _squeezed(to)):
+        if before in (UNIFORM, layout):
             return value
-        parts = self.parts(layout)
-        return lambda slot: value(slot % parts if shape[0] == 1 else slot // parts)
+        parts, is_of_rows = self.parts(layout), before.of == "rows"
+        return lambda slot: value(slot // parts if is_of_rows else slot % parts)
 
-    def on_reshape(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_reshape(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         (atom,), (output,) = equation.inputs[:1], equation.outputs
         if _squeezed(atom.aval.shape) == _squeezed(output.shape):
             return [{one: self.get(atom, _like(atom, one)) for one in layouts}]
@@ -453,7 +453,7 @@ class Emitter:
         own = f"({type_of(dtype)})({value})"
         return f"reduce<{op}, {group}>({own}, t, exchange, turn)" if group > 1 else value
 
-    def on_reduce(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_reduce(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         (atom,), (output,) = equation.inputs, equation.outputs
         op, dtype = REDUCTIONS[equation.name], output.aval.dtype
         shape, axes = atom.aval.shape, equation.params["axes"]
@@ -465,7 +465,8 @@ class Emitter:
         if math.prod(kept) == 1:
             return [{UNIFORM: self._all_reduced(dtype, op, layout, value)}]
         if len(shape) == 2 and axes == (1,):
-            return [{layout._replace(of="rows"): self._rows_reduced(dtype, op, layout, value)}]
+            rows = layout._replace(of="rows")
+            return [{rows: self._rows_reduced(dtype, op, rows, value)}]
         raise Unportable(f"uses {equation.name} over axes {axes} of shape {shape}")
 
     on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
@@ -476,16 +477,16 @@ class Emitter:
         group = self._meet(min(layout.count, self.threads))
         return self.define(dtype, UNIFORM, lambda slot: self._reduced(dtype, op, group, own))
 
-    def _rows_reduced(self, dtype: Any, op: str, layout: Layout, value: Value) -> Value:
-        parts, group = self.parts(layout), self._meet(self.group(layout))
+    def _rows_reduced(self, dtype: Any, op: str, rows: Layout, value: Value) -> Value:
+        parts, group = self.parts(rows), self._meet(self.group(rows))
 
         def of_row(slot: int) -> str:
             own = _joined(op, [value(slot * parts + part) for part in range(parts)])
             return self._reduced(dtype, op, group, own)
 
-        return self.define(dtype, layout._replace(of="rows"), of_row)
+        return self.define(dtype, rows, of_row)
 
-    def on_cumsum(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_cumsum(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         (atom,), (output,), params = equation.inputs, equation.outputs, equation.params
         shape, dtype, layout = atom.aval.shape, output.aval.dtype, natural(atom)
         if params["axis"] != len(shape) - 1 or params["reverse"]:
@@ -502,7 +503,7 @@ class Emitter:
             self.put(f"const {type_of(dtype)} {total(slot)} = {own};")
         return [{layout: total}]
 
-    def on_pick(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_pick(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         values, lane = equation.inputs
         dtype, layout = values.aval.dtype, natural(values)
         value, lane = self.get(values, layout), self.get(lane, UNIFORM)(0)
@@ -522,7 +523,7 @@ class Emitter:
             raise Unportable("reads a buffer as it was before a write to it")
         return storage
 
-    def on_load(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_load(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         buffer, index, *masks = equation.inputs
         storage, dtype = self._buffer(buffer), equation.outputs[0].aval.dtype
         results = {}
@@ -538,12 +539,12 @@ class Emitter:
             results[layout] = self.define(dtype, layout, at)
         return [results]
 
-    def on_settled(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_settled(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         storage = self._buffer(equation.inputs[0])
         self._access(storage, False, None)
         return [_Part(_Storage(storage.name, storage.aval, is_constant=True), 0)]
 
-    def on_store(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_store(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         buffer, *rest = equation.inputs
         layout, storage = natural(rest[0]), self._buffer(buffer)
         index, value, where = (self.get(atom, _like(atom, layout)) for atom in rest)
@@ -565,7 +566,7 @@ class Emitter:
         self._versions[storage] += 1
         return _Part(storage, self._versions[storage])
 
-    def on_copy_buffer(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_copy_buffer(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         to, source, where = equation.inputs
         storage, other = self._buffer(to), self._buffer(source)
         condition = self.get(where, UNIFORM)(0)
@@ -576,13 +577,13 @@ class Emitter:
         self.put(f"if ({condition}) {each} {storage.name}[j] = {other.name}[j];")
         return [self._written(storage)]
 
-    def on_each(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_each(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         """Writes what each thread computes by itself for each of its lanes, one after the other."""
         (block,), inputs, outputs = equation.blocks, equation.inputs, equation.outputs
         number = equation.params["num_shared"]
         read = [self._read_alone(atom) for atom in inputs[:number]]
         results: list[Any] = [{} for _ in outputs]
-        for layout in set().union(*(self.wanted[output] for output in outputs)):
+        for layout in sorted(set().union(*(self.wanted[output] for output in outputs))):
             slots, lanes = self.slots(layout), []
             for atom in inputs[number:]:
                 value, kind = self.get(atom, _like(atom, layout)), type_of(atom.aval.dtype)
@@ -613,7 +614,7 @@ class Emitter:
         return stored(storage.name, atom.aval.shape, atom.aval.dtype)
 
     # Control flow.
-    def on_cond(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_cond(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         which, count = self.get(equation.inputs[0], UNIFORM)(0), len(equation.blocks)
         results, ends = self._variables(equation.outputs), []
         accesses, versions = self._accesses, self._versions
@@ -635,7 +636,7 @@ class Emitter:
         self._accesses, self._versions = after, last
         return self._parts(results, ends)
 
-    def on_while(self, equation: Equation, layouts: Layouts) -> list[Any]:
+    def on_while(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         *tests, body = equation.blocks
         carried = self._variables(equation.given)
         starts: list[Any] = list(carried)
