@@ -460,7 +460,7 @@ _SMALL = 2**10
 
 
 def _load_of(shape: Shape) -> _Load:
-    """Returns what was fastest for tabu search on an H200; more for each thread compiles longer."""
+    """Returns what was fastest for tabu search on an H200."""
     rows, columns = shape
     if columns > 64:
         return _Load(num_warps=8, per_thread=8 if columns <= 128 else 16)

@@ -186,7 +186,6 @@ class DeviceSplit:
             return state
 
         def joined(leaf: Any) -> np.ndarray:
-            # Leaf by leaf: there is no room for all of them on every device.
             return self.team.gathered(leaf).reshape(-1, *leaf.shape[2:])[:num_searches]
 
         return jax.device_put(_map_searches(joined, state), self.first)

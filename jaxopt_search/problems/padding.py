@@ -81,8 +81,7 @@ class SizedProblem(Problem):
         """
         solution = jnp.asarray(solution)
         if self.num_entries is not None and len(solution) < self.capacity:
-            rest = jnp.arange(len(solution), self.capacity, dtype=jnp.int32)
-            solution = jnp.concatenate([solution, rest])
+            solution = filled(solution, self.capacity)
         check_shape(solution, "solution", (self.capacity,))
         return self.cost_in_full(self.device_cost(solution))
 
@@ -118,11 +117,11 @@ class SizedProblem(Problem):
         return dataclasses.replace(problem, **arrays, num_entries=size, capacity=room, host=host)
 
 
-def filled(values: np.ndarray, capacity: int) -> np.ndarray:
+def filled(values: Any, capacity: int) -> Any:
     """Returns [..., capacity] permutations from [..., n]: the entries behind are their numbers."""
-    n = values.shape[-1]
-    rest = np.arange(n, capacity, dtype=values.dtype)
-    return np.concatenate([values, np.broadcast_to(rest, (*values.shape[:-1], len(rest)))], axis=-1)
+    xp: Any = jnp if isinstance(values, jax.Array) else np
+    rest = xp.arange(values.shape[-1], capacity, dtype=values.dtype)
+    return xp.concatenate([values, xp.broadcast_to(rest, (*values.shape[:-1], len(rest)))], axis=-1)
 
 
 def with_room(values: Any, capacity: int) -> np.ndarray:
