@@ -6,9 +6,6 @@
 The first line needs no GPU: it keeps the kernels of `golden.py`, for several numbers of warps, with
 arrays in shared memory and not, and what they read and found. The second one runs them by the
 driver alone, without JAX; the other tools are memcheck and synccheck. All must find the same.
-
-What racecheck calls potential hazards within a warp are lanes beyond the end of a row, which read
-the entry that the last lane inside is about to write. Nothing uses what they read.
 """
 
 import ctypes

@@ -211,6 +211,7 @@ class Emitter:
         self.threads = threads
         self.wanted: Wanted = defaultdict(set)
         self.known: dict[Any, Any] = {}
+        self._made_by: dict[Var, Equation] = {}
         self.lines: list[str] = []
         self.depth = 1
         self.scratch = 0
@@ -330,9 +331,25 @@ class Emitter:
                 break
         self._accesses[storage] |= {(is_write, key)}
 
-    def _key(self, index: Any, layout: Layout) -> Any:
+    def _key(self, index: Any, layout: Layout, *masks: Any) -> Any:
         is_dealt_out_once = layout.of == "entries" and not self.owner(layout)
-        return (index, layout) if is_dealt_out_once and isinstance(index, Var) else None
+        if not is_dealt_out_once or not isinstance(index, Var):
+            return None
+        return index, layout, frozenset().union(*map(self._conditions, masks))
+
+    def _conditions(self, mask: Any) -> frozenset[Any]:
+        """Returns the parts of a mask that hold wherever it does, other than scalars.
+
+        Only where masks hold has each lane an index of its own: those in excess have the last one.
+        """
+        if natural(mask) == UNIFORM:
+            return frozenset()
+        match self._made_by.get(mask):
+            case Equation("and", inputs):
+                return frozenset().union(*map(self._conditions, inputs))
+            case Equation("broadcast_in_dim", [one]) if one.aval.ndim in (0, mask.aval.ndim):
+                return self._conditions(one)
+        return frozenset([mask])
 
     # Values.
     def get(self, atom: Any, layout: Layout) -> Value:
@@ -384,6 +401,7 @@ class Emitter:
                 except Unportable as error:
                     raise error.at(equation.origins) from None
                 self.known.update(zip(equation.outputs, results, strict=True))
+                self._made_by.update(dict.fromkeys(equation.outputs, equation))
         return [*map(self.look_up, block.outputs)]
 
     def look_up(self, atom: Any) -> Any:
@@ -529,7 +547,7 @@ class Emitter:
         results = {}
         for layout in layouts:
             parts = [self.get(atom, _like(atom, layout)) for atom in (index, *masks)]
-            self._access(storage, False, self._key(index, layout))
+            self._access(storage, False, self._key(index, layout, *masks))
 
             def at(slot: int, parts: Any = parts) -> str:
                 text = f"{storage.name}[{parts[0](slot)}]"
@@ -549,7 +567,7 @@ class Emitter:
         layout, storage = natural(rest[0]), self._buffer(buffer)
         index, value, where = (self.get(atom, _like(atom, layout)) for atom in rest)
         is_one = layout == UNIFORM
-        self._access(storage, True, "one" if is_one else self._key(rest[0], layout))
+        self._access(storage, True, "one" if is_one else self._key(rest[0], layout, rest[2]))
         owner = "t == 0" if is_one else self.owner(layout)
 
         def line(slot: int) -> str:
