@@ -184,7 +184,8 @@ def solve_tsp(
     Args:
       data: [n, 2] coordinates, an [n, n] matrix of distances, a `TSPInstance` as read by
         `datasets`, or a `TSP`. Or coordinates of B instances, to be solved at once: [B, n, 2], or
-        a list of arrays [n, 2], whose sizes may differ. A [2, 2] array is two cities by their
+        a list of arrays [n, 2], whose sizes may differ; they start from all n * n distances, which
+        takes long for more than some thousand cities. A [2, 2] array is two cities by their
         coordinates; a [3, 3] array that is neither symmetric nor of one value on the diagonal may
         be places in space, and is refused.
       key: an integer seed or a `jax.random.key`.
