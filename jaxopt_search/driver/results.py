@@ -232,7 +232,7 @@ class Best:
             parts.append(remaining)
         if host is not None:
             if host.best_known is not None and fun < host.best_known:
-                parts.append(f"better than the best known {host.best_known}")
+                parts.append("better than the best known")
             if host.note:
                 parts.append(host.note)
         return "; ".join(parts)

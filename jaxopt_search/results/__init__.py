@@ -372,8 +372,8 @@ def _number(value: float) -> str:
 
 def cost_text(value: float, gap: float | None) -> str:
     """Returns a cost, with its gap where that is known."""
-    above = "" if gap is None else f" ({gap:.3%} above the best known)"
-    return _number(value) + above
+    distance = "" if gap is None else f" ({gap:.3%} from the best known)"
+    return _number(value) + distance
 
 
 def _large(count: int) -> str:

@@ -242,16 +242,17 @@ def plot_result(result: Result, ax: Any = None, *, coords: Any = None) -> Any:
     problem, axes, best_known = result.problem, list(ax) if np.iterable(ax) else [ax], None
     if problem is not None and problem.host is not None:
         best_known = problem.host.best_known or None  # of 0 there is no gap
+        best_known = -best_known if best_known and result.is_maximum else best_known
     draw = _picture(problem, result.x, coords)
     if draw is None:
-        return np.array([plot_convergence(result.history, best_known=best_known, ax=axes[0])])
+        return np.array([plot_convergence(result, best_known=best_known, ax=axes[0])])
     if ax is None:
         axes = _matplotlib("pyplot").subplots(1, 2, figsize=(11, 4.8), layout="constrained")[1]
     draw(axes[0])
     title = f"{axes[0].get_title()}\ncost {cost_text(result.fun, result.gap)}"
     axes[0].set_title(title.lstrip())
     if len(axes) > 1:
-        plot_convergence(result.history, best_known=best_known, ax=axes[1])
+        plot_convergence(result, best_known=best_known, ax=axes[1])
     return np.array(axes[:2])
 
 
@@ -375,6 +376,7 @@ def plot_convergence(
         best = np.array([record.best for record in history], float)
         if reference is not None:
             best = 100 * (best - reference) / abs(reference)
+            best = -best if isinstance(run, Result) and run.is_maximum else best
             tops.append(float(best[np.isfinite(best)].max(initial=0)))
         # A later line is thinner, so that the one below is seen; points tell where there are few.
         ax.plot(

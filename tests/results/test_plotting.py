@@ -45,6 +45,9 @@ def test_convergence_shows_cost_or_gap():
     np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 200], [10, 150], [20, 100]])
     ax = plotting.plot_convergence([HISTORY], best_known=100, ax=plotting.detached_axes())
     np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.5, 100], [1.0, 50], [1.5, 0]])
+    cut = js.solve_max_cut(js.max_cut(1, edges=[[0, 1]], best_known_cut=4), max_steps=9)
+    ax = plotting.plot_result(cut, plotting.detached_axes(columns=2))[-1]
+    assert (cut.fun, ax.lines[0].get_ydata()[-1]) == (1, 75)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_a_result_draws_itself(name):
         return
     axes = result.plot(both)
     assert list(axes) == both and len(both[1].lines) == 1
-    assert both[0].get_title().endswith("\ncost 123,456 (1.250% above the best known)")
+    assert both[0].get_title().endswith("\ncost 123,456 (1.250% from the best known)")
     only = plotting.detached_axes()
     assert list(result.plot(only)) == [only]
     assert only.lines + list(only.images) + list(only.collections)

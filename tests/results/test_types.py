@@ -13,7 +13,7 @@ def test_a_summary_says_it_all():
     """In about ten lines, each a name and a value."""
     lines = str(made.result()).splitlines()
     assert dict(line.split(maxsplit=1) for line in lines if not line.startswith("target")) == {
-        "cost": "123,456 (1.250% above the best known)",
+        "cost": "123,456 (1.250% from the best known)",
         "success": "yes",
         "ended": "the target was reached",
         "steps": "20 of each of 2 searches",
