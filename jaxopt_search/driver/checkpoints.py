@@ -128,7 +128,7 @@ class Keeper:
 
 def _signature(path: pathlib.Path) -> list[int] | None:
     """Returns the checksums in a checkpoint; None if there is no file."""
-    if not path.is_file():
+    if not path.exists():
         return None
     try:
         with zipfile.ZipFile(path) as archive:

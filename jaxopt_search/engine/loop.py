@@ -233,7 +233,10 @@ def advance_by(
             is_due = due.exchange & (state.status == Status.RUNNING)
             state = lax.cond(is_due, meet, lambda state: state, state)
         each = zip(due, state.since, strict=True)
-        since = [count if is_due is None else jnp.where(is_due, 0, count) for is_due, count in each]
+        since = [
+            jnp.minimum(count, MAX_PATIENCE) if is_due is None else jnp.where(is_due, 0, count)
+            for is_due, count in each
+        ]
         return loops.varying((state._replace(since=Since(*since)), left - length))
 
     inputs = problem, search, state, num_steps, rules
@@ -380,7 +383,7 @@ def exchange_now(
     restarts = jnp.bool_(False) if restarts is None else restarts
     begins = restarts | rule.is_generational
     is_first, keys = index == 0, random.typed_key(words())
-    best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone[0])
+    best, of_best = jax.tree.map(lambda leaf: leaf[jnp.argmin(all_costs)][None], everyone)
     given = choose(begins & is_first, best, given)
     others = begins & ~is_first
 
@@ -388,7 +391,8 @@ def exchange_now(
         return choose(others, jax.vmap(problem.init)(keys), given)
 
     given = lax.cond(restarts, draw, lambda given: given, given)
-    ancestors = jnp.where(restarts, jnp.where(is_first, ancestor, index), ancestors)
+    ancestors = jnp.where(restarts, index, ancestors)
+    ancestors = jnp.where(begins & is_first, of_best, ancestors)
     started = jax.vmap(search.init_with, in_axes=(0, None, 0))(keys, problem, given)
     adopted = jax.vmap(search.adopt, in_axes=(None, 0, 0))(problem, searches, given)
     new = choose(others, started, adopted), jnp.maximum(ancestors, 0)

@@ -123,6 +123,8 @@ def device_target(problem: Problem, target: Any, dtype: Any) -> Any:
     units = problem.device_units
     if target is None:
         return None
+    if isinstance(target, np.ndarray):
+        target = target[()]
     if isinstance(target, int | float | np.integer | np.floating):
         return highest_cost_that_meets(target, dtype, *(units or ()))
     if units not in (None, (1, 0)):

@@ -315,6 +315,9 @@ def test_places_where_nothing_can_be_written(tmp_path):
         solve("annealing", 9, checkpoint=tmp_path / "none" / "run.npz")
     with pytest.raises(FileNotFoundError):
         solve("annealing", 9, resume=tmp_path / "run.npz")
+    (tmp_path / "folder.npz").mkdir()
+    with pytest.raises(FileExistsError):
+        solve("annealing", 9, checkpoint=tmp_path / "folder.npz")
     with pytest.raises(
         ValueError, match=r"checkpoint is 'run', expected a path that ends in \.npz"
     ):

@@ -12,7 +12,7 @@ from probes import at_step, countdown, line, walk
 import jaxopt_search as js
 from jaxopt_search.backends import random
 from jaxopt_search.engine import loop, outcome
-from jaxopt_search.engine.state import make_rules
+from jaxopt_search.engine.state import MAX_PATIENCE, make_rules
 
 
 def start(*numbers, search=None):
@@ -39,6 +39,24 @@ def test_stop_tests_are_counted_where_there_are_none():
     state = loop.advance_by(problem, search, state, 6, rules, implementation="xla")
     state = js.advance(problem, search, state, 100, target=13, check_every=4)
     assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
+
+
+def test_an_exchange_after_a_billion_steps_without_one():
+    """Steps since the last exchange are counted no further than that."""
+    problem, search, state = start(20, 30)
+    state = state._replace(since=state.since._replace(exchange=jnp.int32(MAX_PATIENCE - 5)))
+    state = js.advance(problem, search, state, 20)
+    assert state.since.exchange == MAX_PATIENCE
+    state = js.advance(problem, search, state, 1, exchange=js.broadcast_best(every=5))
+    assert state.ancestor.tolist() == [0, 0]
+
+
+def test_a_target_beyond_int32():
+    """Is met by any cost, also as an array."""
+    problem, search, _ = start(20)
+    target = np.array(2**33)
+    state = js.run(0, problem, search, num_searches=1, max_steps=9, target=target, check_every=1)
+    assert int(state.status) == js.Status.TARGET
 
 
 def test_a_run_that_is_continued_makes_up_for_no_stop_test():
