@@ -183,6 +183,8 @@ def mean_of_first(times: Any, runs: int) -> float:
         wrong = f"hold {times[~(times >= 0)][0]}" if len(times) else "are empty"
         raise ValueError(f"times {wrong}, expected one number or more from 0 up")
     runs = check_count("runs", runs)
+    if math.isinf(times[-1]):
+        return math.inf
     longer = (1 - np.arange(len(times) + 1) / len(times)) ** runs
     return float(times @ -np.diff(longer))
 

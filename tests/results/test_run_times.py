@@ -53,6 +53,7 @@ def test_the_mean_of_the_first_of_a_sample():
     assert run_times.mean_of_first([3.0, 1.0, 2.0], 1) == pytest.approx(2.0)
     assert run_times.mean_of_first([3.0, 1.0, 2.0], 2) == pytest.approx((5 * 1 + 3 * 2 + 3) / 9)
     assert run_times.mean_of_first([1.0, math.inf], 3) == math.inf
+    assert run_times.mean_of_first([1.0] * 9 + [math.inf], 400) == math.inf
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
