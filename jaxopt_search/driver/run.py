@@ -319,7 +319,7 @@ class Run:
         self.patience, self.check_every, self.chunk_steps = patience, check_every, chunk_steps
         self._given, original = (search, exchange), problem.host
         self.key: random.Key | None = None
-        self.starts: starts.Starts | None = None
+        self.starts: tuple[Any, bool] | None = None
         self._saved: Snapshot | None = None
         self._identity: Identity | None = None
         if options.resume is not None:
@@ -339,8 +339,7 @@ class Run:
         elif state is None:
             self.key = random.as_key(key)
             if initial is None and original is not None and original.starts is not None:
-                build = functools.partial(original.starts, problem, num_searches)
-                initial = starts.LateStarts(num_searches, build)
+                initial = starts.FirstStarts(original.starts(problem, num_searches))
             if initial is not None:
                 self.starts = starts.check_starts(problem, shape, num_searches, initial)
         self.num_searches: int = num_searches
@@ -363,7 +362,7 @@ class Run:
             note(self.best.goal, self.best.is_optional, self.target)
             note(self.patience, self.chunk_steps)
             if self.state is None:
-                note(fingerprint(self.key, self.starts and self.starts.build()))
+                note(fingerprint(self.key, self.starts))
             else:
                 note(fingerprint(self.state), self._saved is None)
 
@@ -386,11 +385,7 @@ class Run:
     def _first_state(self) -> RunState:
         """Returns the state before the first step."""
         if self.key is not None:
-            solutions = None
-            if self.starts is not None:
-                own = self.problem, self.key, self.starts, self.num_searches
-                solutions = starts.for_all(*own)
-            key, solutions = self.split.bring((self.key, solutions))
+            key, solutions = self.split.bring((self.key, self._start_solutions()))
             own = key, self.problem, self.search, solutions
             return starting.begin(*own, num_searches=self.num_searches)
         state: Any = self.split.bring(self.state)
@@ -402,6 +397,11 @@ class Run:
                     return state._replace(status=jnp.int32(Status.RUNNING))
                 return state
         return starts.reopened(self.problem, self.search, state, self.target)
+
+    def _start_solutions(self) -> Any:
+        if self.starts is None or self.key is None:
+            return None
+        return starts.for_all(self.problem, self.key, self.starts, self.num_searches)
 
     def _recall(self, saved: Snapshot) -> None:
         """Continues from the notes and the search in a checkpoint; the state is there already."""
@@ -485,9 +485,9 @@ class Run:
         rules = self._rules(shape.device_best.dtype)
         start = None
         if self.key is not None:
-            start = self.key, self.starts and self.starts.shapes
+            start = self.key, jax.eval_shape(self._start_solutions)
         programs = split.programs(*own, shape, rules, self.choice.implementation, start)
-        compile_all(programs.values(), self.starts and self.starts.build)
+        compile_all(programs.values())
         parts = self.problem, self.search, self.exchange
         try:
             needed = memory.estimate(parts, shape, split.devices, programs)

@@ -26,34 +26,14 @@ _DRIFT = 0.01
 """Of running float costs, relative; less than between instances."""
 
 
-class LateStarts(NamedTuple):
-    """Start solutions of the first searches; the others start at random. For the solvers.
+class FirstStarts(NamedTuple):
+    """Start solutions of the first searches; the others start at random. For the solvers."""
 
-    Attributes:
-      number: how many there are.
-      build: returns them, with a leading axis; it is called while programs compile.
-    """
-
-    number: int
-    build: Callable[[], np.ndarray]
+    solutions: np.ndarray
 
 
-class Starts(NamedTuple):
-    """Checked start solutions.
-
-    Attributes:
-      shapes: of the solutions of `for_all`.
-      is_one: whether there is one for all.
-      build: returns them, with a leading axis unless it is one; they are built once.
-    """
-
-    shapes: Any
-    is_one: bool
-    build: Callable[[], Any]
-
-
-def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) -> Starts:
-    """Returns the start solutions given as `initial`, checked.
+def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) -> tuple[Any, bool]:
+    """Returns the start solutions given as `initial`, checked, and whether it is one for all.
 
     Args:
       shape: of one solution.
@@ -62,13 +42,9 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
       ValueError, TypeError: if it does not hold solutions of the problem, or as many as needed.
     """
     check = check_of(problem)
-    if isinstance(initial, LateStarts):
+    if isinstance(initial, FirstStarts):
         assert check is not None
-        number, build = min(initial.number, num_searches), initial.build
-        blank = jax.ShapeDtypeStruct((number, *shape.shape), shape.dtype)
-        # Processes that share a run compare what is built before they use it.
-        later = functools.cache(lambda: _checked_rows(check, build()[:number], "constructed")[0])
-        return Starts(blank, False, later)
+        return _checked_rows(check, initial.solutions[:num_searches], "constructed")
     if check is None:
         solutions, is_one = _checked_arrays(shape, initial)
     else:
@@ -76,11 +52,7 @@ def check_starts(problem: Problem, shape: Any, num_searches: int, initial: Any) 
     found = num_searches if is_one else len(jax.tree.leaves(solutions)[0])
     if found != num_searches:
         raise ValueError(f"initial holds {found} solutions, expected {num_searches}")
-    shapes = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct((found, *leaf.shape[0 if is_one else 1 :]), leaf.dtype),
-        solutions,
-    )
-    return Starts(shapes, is_one, lambda: solutions)
+    return solutions, is_one
 
 
 def check_of(problem: Any) -> Callable[[Any, str], np.ndarray] | None:
@@ -131,13 +103,15 @@ def _checked_arrays(shape: Any, initial: Any) -> tuple[Any, bool]:
     return jax.tree.unflatten(structure, checked), is_one
 
 
-def for_all(problem: Problem, key: random.Key, starts: Starts, num_searches: int) -> Solution:
+def for_all(
+    problem: Problem, key: random.Key, starts: tuple[Any, bool], num_searches: int
+) -> Solution:
     """Returns start solutions for the searches, leaves [num_searches, ...] or less, on the device.
 
     Of one for all, the first search gets just that, and the others solutions close by.
     """
-    solutions = jax.tree.map(jax.device_put, starts.build())
-    if not starts.is_one:
+    solutions, is_one = jax.tree.map(jax.device_put, starts[0]), starts[1]
+    if not is_one:
         return solutions
 
     def start(index: jax.Array) -> Solution:
@@ -189,7 +163,7 @@ def reopened(problem: Problem, search: Search, state: RunState, target: Any) -> 
     is_own, original = bool(_is_of(problem, search, state)), problem.host
     is_exact = jnp.issubdtype(state.device_best.dtype, jnp.integer)
     if is_own and original is not None and is_exact:
-        solution, cost = jax.device_get(outcome.best_on_device(problem, search, state))
+        solution, cost = jax.device_get(outcome.best(problem, search, state))
         is_own = original.cost(solution) == original.in_full(cost.item())
     if not is_own:
         raise ValueError("state is of another instance, expected one made with this problem")

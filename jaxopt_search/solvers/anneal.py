@@ -25,7 +25,7 @@ from jaxopt_search.driver.chunks import drive, is_true
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run, Steer
-from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.driver.starts import FirstStarts
 from jaxopt_search.engine.devices import (
     Devices,
     find_devices,
@@ -641,7 +641,7 @@ def completed(options: dict[str, Any], on_cpu: int, on_gpu: int) -> dict[str, An
     return options
 
 
-def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int) -> LateStarts:
+def starts_with(problem: Any, initial: Any, built: FirstStarts, num_searches: int) -> FirstStarts:
     """Returns start solutions: a constructed one, the user's, and the other constructed ones.
 
     Args:
@@ -657,13 +657,10 @@ def starts_with(problem: Any, initial: Any, built: LateStarts, num_searches: int
     names = [f"initial[{number}]" if len(own) > 1 else "initial" for number in range(len(own))]
     own = np.stack(list(map(problem.host.check, own, names)))
     if num_searches == 1:
-        return LateStarts(1, lambda: own)
+        return FirstStarts(own)
 
-    def build() -> np.ndarray:
-        first, *others = built.build()
-        return np.array([first, *own, *others])
-
-    return LateStarts(built.number + len(own), build)
+    first, *others = built.solutions
+    return FirstStarts(np.array([first, *own, *others]))
 
 
 def refuse_for_several(target: Any, **options: Any) -> None:

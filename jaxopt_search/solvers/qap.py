@@ -10,7 +10,7 @@ from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import resolve
 from jaxopt_search.driver.results import Report
 from jaxopt_search.driver.run import Run
-from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.driver.starts import FirstStarts
 from jaxopt_search.engine.devices import Devices, host_driver, is_cpu
 from jaxopt_search.engine.memory import memory_errors_explained
 from jaxopt_search.exchanges import recombine
@@ -164,7 +164,7 @@ def solve_qap(
                 recipe = recipe._replace(num_searches=_TABU_ON_CPU if is_on_cpu else number)
             recipe = chosen(recipe, num_searches, devices)
             # Whatever happens, the result is as good as this one.
-            built = LateStarts(1, lambda: constructed_assignment(problem)[None])
+            built = FirstStarts(constructed_assignment(problem)[None])
             initial = starts_with(problem, initial, built, recipe.num_searches)
             if is_tabu:
                 # Searches that continue from children of their best.

@@ -19,7 +19,7 @@ from jaxopt_search.backends.memory import Pairs, load_pair
 from jaxopt_search.checks import check_count, check_suits, int32
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.run import Run
-from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.driver.starts import FirstStarts
 from jaxopt_search.engine import loop, starting, stepping
 from jaxopt_search.engine.devices import AXIS, default_device, for_device, is_cpu
 from jaxopt_search.engine.state import make_rules
@@ -320,7 +320,7 @@ def plan_regional(
     )
     search = dataclasses.replace(search, is_spread=recipe.num_searches == 1)
     num = recipe.num_searches
-    built = LateStarts(num, lambda: np.asarray(curves.curve_tours(key, problem, num)))
+    built = FirstStarts(np.asarray(curves.curve_tours(key, problem, num)))
     initial = starts_with(problem, initial, built, num)
     ingredients = Ingredients(search, (recipe.hottest, recipe.coldest))
     return plan_annealing(problem, recipe, ingredients, options, key, initial, target)

@@ -15,7 +15,7 @@ from jaxopt_search.driver import checkpoints
 from jaxopt_search.driver.chunks import drive
 from jaxopt_search.driver.options import DEFAULT_SECONDS, RunOptions, Timer, resolve
 from jaxopt_search.driver.results import Report
-from jaxopt_search.driver.starts import LateStarts
+from jaxopt_search.driver.starts import FirstStarts
 from jaxopt_search.engine import memory
 from jaxopt_search.engine.devices import (
     Devices,
@@ -313,7 +313,7 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
 
 def _tours(
     problem: TSP, recipe: Recipe, key: Any, near: np.ndarray | None, timer: Timer
-) -> LateStarts:
+) -> FirstStarts:
     """Returns tours to start from, the first one good: whatever happens, the result is as good.
 
     Of one, the other searches start at random, as they do before several rounds in any case:
@@ -321,22 +321,19 @@ def _tours(
     """
     num, starts = recipe.num_searches, problem.host.starts
     if near is None and starts is not None:
-        return LateStarts(num, lambda: starts(problem, num))
+        return FirstStarts(starts(problem, num))
     if near is None or recipe.starts == "random":
-        return LateStarts(1, lambda: constructed_tour(problem, near)[None])
+        return FirstStarts(constructed_tour(problem, near)[None])
     words, n = random.as_key(key), len(near)
     num_tours = min(_num_tours(n, timer.max_seconds or DEFAULT_SECONDS), num)
 
-    def build() -> np.ndarray:
-        generator = np.random.default_rng([int(words.first), int(words.second)])
-        if recipe.first_round and num > 1:
-            others = np.tile(np.arange(n, dtype=np.int32), (num - 1, 1))
-            first = constructed_tour(problem, near)[None]
-            return np.concatenate([first, generator.permuted(others, axis=1)])
-        tours = constructed_tours(problem, near, generator, num_tours)
-        return tours[np.arange(num) % num_tours]
-
-    return LateStarts(num, build)
+    generator = np.random.default_rng([int(words.first), int(words.second)])
+    if recipe.first_round and num > 1:
+        others = np.tile(np.arange(n, dtype=np.int32), (num - 1, 1))
+        first = constructed_tour(problem, near)[None]
+        return FirstStarts(np.concatenate([first, generator.permuted(others, axis=1)]))
+    tours = constructed_tours(problem, near, generator, num_tours)
+    return FirstStarts(tours[np.arange(num) % num_tours])
 
 
 def _needs_good_tours(problem: TSP, device: jax.Device, timer: Timer) -> bool:
