@@ -45,6 +45,7 @@ _loaded = dict[str, Any]()  # from there, or made since, by the names of files
 # Held by threads at long work in Python, of which only one goes on at a time anyway: so those that
 # came first can soon leave it, to compile or to compute.
 _tracing = threading.RLock()
+_turn = threading.Lock()
 
 
 class Jitted:
@@ -79,6 +80,7 @@ class Jitted:
         """Frees programs where there are many: a new static function in each call adds one more."""
         if len(self.temporaries) >= _MOST_CALLS:
             self.temporaries.clear()
+            _loaded.clear()
             for fn in (self.jitted, *self.on_platforms.values()):
                 if hasattr(fn, "clear_cache"):  # of `jax.pmap`, JAX keeps all
                     fn.clear_cache()
@@ -128,7 +130,8 @@ class Program:
     def __call__(self) -> Any:
         """Makes the call, of arrays."""
         if self.fn.in_turn:
-            return _call_in_turn(self.jitted, *self.arguments)
+            with _turn:
+                return jax.block_until_ready(self.jitted(*self.arguments))
         if (name := self.name) is not None:
             return (_loaded.get(name) or compile(self))(*self.arguments)
         return self.jitted(*self.arguments, **self.static)
@@ -245,9 +248,10 @@ def _kept(
     name: str, make: Callable[[], T], read: Callable[[bytes], T], written: Callable[[T], bytes]
 ) -> T:
     """Returns the object of a name: from memory or its file, or else made, and kept in both."""
-    if name not in _loaded:
+    found = _loaded.get(name)
+    if found is None:
         assert program_folder is not None
-        path, found = program_folder / name, None
+        path = program_folder / name
         with contextlib.suppress(Exception):  # not there, torn, or for another machine
             found = read(path.read_bytes())
         if found is None:
@@ -257,17 +261,14 @@ def _kept(
                 with whole(path) as file:
                     file.write(data)
         _loaded[name] = found
-    return _loaded[name]
+    return found
 
 
-def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | None = None) -> None:
+def compile_all(programs: Iterable[Program]) -> None:
     """Compiles programs side by side, the first of which takes longest, on more than one core.
 
     What goes wrong in a thread is not told: whoever needs the program compiles it then, and meets
     the same error, or none.
-
-    Args:
-      meanwhile: is called while they compile.
     """
     missing = [one for one in programs if one.call not in one.fn.temporaries]
     own, pending = fingerprints.settings(), list[concurrent.futures.Future[Any]]()
@@ -286,28 +287,7 @@ def compile_all(programs: Iterable[Program], meanwhile: Callable[[], object] | N
         for one in missing:
             pending.append(pool.submit(contextvars.copy_context().run, compile_there, one))
         pool.shutdown(wait=False)
-    if meanwhile is not None:
-        with _tracing:
-            meanwhile()
     concurrent.futures.wait(pending)
-
-
-_turn = threading.Lock()
-_last_call: tuple[int, Any] = 0, None
-
-
-def _call_in_turn(program: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a program; the next call of another thread waits for its result."""
-    global _last_call
-    own = threading.get_ident()
-    with _turn:
-        thread, result = _last_call
-        if thread != own:
-            with contextlib.suppress(Exception):  # a failed call is over
-                jax.block_until_ready(result)
-        made = program(*arguments)
-        _last_call = own, min(jax.tree.leaves(made), key=lambda leaf: leaf.size)
-    return made
 
 
 def enable_compilation_cache(folder: str | os.PathLike[str] | None = None) -> pathlib.Path:

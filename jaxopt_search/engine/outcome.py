@@ -98,20 +98,13 @@ def best(problem: Problem, search: Search, state: RunState) -> tuple[Solution, C
       >>> tour.tolist(), int(cost)
       ([0, 1, 3, 2], 14)
     """
-    solution, cost = best_on_device(problem, search, state)
-    return solution, problem.cost_in_full(cost)
-
-
-@jax.jit
-def best_on_device(problem: Problem, search: Search, state: RunState) -> tuple[Solution, Cost]:
-    """Like `best`, but with the cost as the device counts."""
     _check_one_run(state)
     with loops.varying_alike(problem, search, state) as (problem, search, state):
         searches = settled(problem, search, state.searches)
         costs = best_costs(search, searches, state.index)
         winner = jnp.argmin(costs)
         winning = jax.tree.map(lambda leaf: leaf[winner], searches)
-        return search.best(problem, winning), costs[winner]
+        return search.best(problem, winning), problem.cost_in_full(costs[winner])
 
 
 @jax.jit
