@@ -128,7 +128,7 @@ def _of_numbers(name: str, numbers: np.ndarray, note: str, wanted: Wanted) -> In
     rows, columns = numbers.shape
     bad = ~np.isfinite(numbers)
     if wanted.forbidden:
-        bad &= numbers != np.inf
+        bad &= numbers == -np.inf
     if rows == columns != 2:
         np.fill_diagonal(bad, False)  # which means nothing in distances
     if bad.any():
@@ -188,7 +188,7 @@ def _csv(source: Source, wanted: Wanted) -> tuple[np.ndarray, str, list[str] | N
     number has names.
     """
     lines = _fields(source)
-    number, first = next(lines)
+    number, first = next(lines, (0, []))
     names: list[str] = []
     if first and not any(map(_is_number, first)) and any(name[:1].isalpha() for name in first):
         names = first
@@ -202,7 +202,8 @@ def _csv(source: Source, wanted: Wanted) -> tuple[np.ndarray, str, list[str] | N
     except ValueError as error:
         raise InstanceFormatError(f"{source.path}:1: {error}") from None
     is_whole = chosen == list(range(len(first)))
-    is_labeled = first[0] != "" and not _is_number(first[0])
+    gaps = _MISSING if wanted.forbidden else ("",)
+    is_labeled = first[0].lower() not in gaps and not _is_number(first[0])
     if is_labeled and is_whole and len(first) > 2:
         chosen = chosen[1:]
     rows: list[np.ndarray] = []

@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
             for name in (*OF_TOURS, "metric"):
                 if kind == "qap" and getattr(args, name) is not None:
                     raise ValueError(f"--{name} is {getattr(args, name)}, expected none for a QAP")
-            if str(args.out).endswith(".sln") and not instance.is_integral:
+            is_integral = instance.is_integral and args.dtype != "float32"
+            if str(args.out).endswith(".sln") and not is_integral:
                 raise ValueError(f"--out {args.out}: .sln holds integer costs, which these are not")
         check_paths(args.out, args.plot, kind, is_lead)
     starts.use_machine(args)

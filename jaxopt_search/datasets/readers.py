@@ -112,13 +112,6 @@ class Source:
                 yield position, line
             position += len(line)
 
-    def size(self, token: bytes, position: int, name: str) -> int:
-        """Returns the positive integer that a token at `position` is."""
-        if not INTEGER.fullmatch(token) or int(token) < 1:
-            message = f"{name} is {show(token)}, expected a positive integer"
-            raise self.error(position, message)
-        return int(token)
-
     def numbers(
         self, start: int, stop: int, counts: Sequence[int], what: str, is_matrix: bool = False
     ) -> np.ndarray:
@@ -208,7 +201,7 @@ def load_tsplib(path: str | os.PathLike) -> TSPInstance:
       ('corner', [[0, 3, 4], [3, 0, 5], [4, 5, 0]])
     """
     file = _Tsplib(path, ("TSP", "ATSP"), "a TSPLIB instance")
-    kind = file.edge_weight_type()
+    kind = file.choice("EDGE_WEIGHT_TYPE", (*distances.EDGE_WEIGHTS, "EXPLICIT"))
     n = file.dimension()
     for section, (start, _) in file.sections.items():
         if section not in _READ:
@@ -343,16 +336,12 @@ class _Tsplib:
             raise self.source.error(end, f"{name} is missing, expected one")
         return self.sections[name]
 
-    def edge_weight_type(self) -> str:
-        value = self.choice("EDGE_WEIGHT_TYPE", (*distances.EDGE_WEIGHTS, "EXPLICIT"))
-        position, places = self.header.get("NODE_COORD_TYPE", (0, ""))
-        if places == "THREED_COORDS":
-            raise self.source.unsupported(position, f"NODE_COORD_TYPE {places!r} is not supported")
-        return value
-
     def dimension(self) -> int:
         position, value = self.key("DIMENSION", "a positive integer")
-        return self.source.size(value.encode(), position, "DIMENSION")
+        if not INTEGER.fullmatch(value.encode()) or int(value) < 1:
+            message = f"DIMENSION is {show(value.encode())}, expected a positive integer"
+            raise self.source.error(position, message)
+        return int(value)
 
     def nodes(self, section: str, n: int) -> np.ndarray:
         """Returns the [n, 2] float64 coordinates of a section of lines `id x y`, ordered by id."""
@@ -418,24 +407,14 @@ def load_qaplib(path: str | os.PathLike) -> QAPInstance:
       >>> instance.name, instance.flow.tolist(), instance.distance.tolist()
       ('two', [[0, 5], [1, 0]], [[0, 3], [2, 0]])
     """
-    source = Source(path, "a QAPLIB instance")
-    n, start = _size(source)
-    what = f"two {n} x {n} matrices"
-    end = len(source.data)
-    numbers = source.numbers(start, end, (2 * n * n, 2 * n * n + 1), what)
-    best_known = None
-    if len(numbers) == 2 * n * n + 1:
-        if not _has_best_known(source):
-            raise source.error(
-                end - 1, f"found {len(numbers)} numbers for {what}, expected {2 * n * n}"
-            )
-        best_known, numbers = int(numbers[0]), numbers[1:]
-    return QAPInstance(
-        name=pathlib.Path(path).stem,
-        flow=numbers[: n * n].reshape(n, n).copy(),
-        distance=numbers[n * n :].reshape(n, n).copy(),
-        best_known=best_known,
-    )
+    file, best_known = _Integers(path, "a QAPLIB instance"), None
+    n = file.next("n, a positive integer")
+    if len(file.numbers) == 2 * n * n + 2 and _has_best_known(file.source):
+        best_known = file.take(1, "a cost").item()
+    flow, distance = (file.take(n * n, f"two {n} x {n} matrices").reshape(n, n) for _ in range(2))
+    file.end()
+    name = pathlib.Path(path).stem
+    return QAPInstance(name=name, flow=flow, distance=distance, best_known=best_known)
 
 
 def load_qaplib_solution(path: str | os.PathLike) -> tuple[int, int, np.ndarray]:
@@ -462,17 +441,14 @@ def load_qaplib_solution(path: str | os.PathLike) -> tuple[int, int, np.ndarray]
       >>> load_qaplib_solution(path)
       (3, 218, array([2, 0, 1], dtype=int32))
     """
-    source = Source(path, "a QAPLIB solution")
-    source.data = source.data.replace(b",", b" ")
-    n, start = _size(source)
-    what = f"the value and a permutation of {n}"
-    numbers = source.numbers(start, len(source.data), (n + 1,), what)
-    value, permutation = int(numbers[0]), numbers[1:]
-    ordered = np.sort(permutation)
-    base = int(ordered[0])
-    if base not in (0, 1) or not np.array_equal(ordered, np.arange(base, base + n)):
-        raise source.error(start, f"no permutation, expected each of 1..{n} or of 0..{n - 1} once")
-    return n, value, (permutation - base).astype(np.int32)
+    file = _Integers(path, "a QAPLIB solution", has_commas=True)
+    n = file.next("n, a positive integer")
+    value, permutation = (file.take(m, f"the value and a permutation of {n}") for m in (1, n))
+    file.end()
+    base = int(permutation.min())
+    if base not in (0, 1) or not np.array_equal(np.sort(permutation), np.arange(base, base + n)):
+        raise file.error(2, f"expected each of 1..{n} or of 0..{n - 1} once")
+    return n, value.item(), (permutation - base).astype(np.int32)
 
 
 def orient(instance: QAPInstance, value: int, permutation: np.ndarray) -> np.ndarray:
@@ -517,13 +493,6 @@ def _has_best_known(source: Source) -> bool:
     lines = itertools.islice(source.lines(0, len(source.data)), 3)
     first, second, third, *_ = [*(len(line.split(None, 2)) for _, line in lines), 0, 0]
     return first == 2 or (first == second == 1 and third > 1)
-
-
-def _size(source: Source) -> tuple[int, int]:
-    """Returns n and the position after it."""
-    token = source.data.split(None, 1)[0]
-    start = source.data.index(token)
-    return source.size(token, start, "n"), start + len(token)
 
 
 def load_graph(path: str | os.PathLike) -> GraphInstance:
@@ -664,23 +633,25 @@ class _Integers:
       at: the next one's.
     """
 
-    def __init__(self, path: str | os.PathLike, what: str):
-        self._source, self.at = Source(path, what), 0
-        size = len(self._source.data)
-        self.numbers = self._source.numbers(0, size, range(1, size + 1), what)
+    def __init__(self, path: str | os.PathLike, what: str, has_commas: bool = False):
+        self.source, self.at = Source(path, what), 0
+        if has_commas:
+            self.source.data = self.source.data.replace(b",", b" ")
+        size = len(self.source.data)
+        self.numbers = self.source.numbers(0, size, range(1, size + 1), what)
 
     def has_number_first(self) -> bool:
         """Returns whether the first line with anything in it has a single number."""
-        return len(self._source.data.lstrip().splitlines()[0].split()) == 1
+        return len(self.source.data.lstrip().splitlines()[0].split()) == 1
 
     def error(self, number: int, expected: str) -> InstanceFormatError:
         """Returns the error to raise for an integer, by its number in the file."""
-        data = self._source.data
+        data = self.source.data
         token = next(itertools.islice(_TOKEN.finditer(data), number, None), None)
         position, shown = len(data), "the end"
         if token is not None:
             position, shown = token.start(), show(token.group())
-        return self._source.error(position, f"{shown}, {expected}")
+        return self.source.error(position, f"{shown}, {expected}")
 
     def take(self, number: int, what: str) -> np.ndarray:
         """Returns as many of the next ones."""
@@ -780,7 +751,7 @@ def label_of(line: str, where: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _checked(points: np.ndarray, tour: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
-    n = len(points)
+    n = np.size(tour)
     if points.shape != (n, 2) or not np.isfinite(points).all():
         raise InstanceFormatError(f"{where}: expected finite points, (n, 2)")
     if tour.shape != (n,) or (np.sort(tour) != np.arange(n)).any():

@@ -97,6 +97,10 @@ def test_a_matrix_with_names_and_edges_that_are_missing(tmp_path):
     assert found.metric == "MATRIX"
     with pytest.raises(ValueError, match="'inf' is not a number"):
         read(tmp_path, content)
+    found = read(tmp_path, "NA,1,2\n1,NA,3\n2,3,NA\n", forbidden="inf")  # no names
+    assert found.data[0].tolist() == [[np.inf, 1, 2], [1, np.inf, 3], [2, 3, np.inf]]
+    np.save(tmp_path / "y.npy", np.array([[0, 1, np.nan], [1, 0, 2], [3, 4, 0]]))
+    assert reading.read(f"{tmp_path}/y.npy", reading.Wanted(forbidden="inf")).metric == "MATRIX"
 
 
 def test_degrees_are_read_as_latitude_and_longitude(tmp_path):
@@ -128,6 +132,7 @@ def test_large_integers_are_exact_and_fractions_are_floats(tmp_path):
 
 BAD_TABLES = {
     "": "line 1: the file is empty",
+    ",,\n,,\n": "",
     "0,0\n1,1\n1,abc\n": "line 3: 'abc' is not a number",
     "0,0\n\n1\n": "line 3: 1 numbers, expected 2",
     "1,2,3\n4,5,6\n": "the numbers are 2 x 3, expected n x 2",

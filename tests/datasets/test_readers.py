@@ -393,10 +393,10 @@ def test_matrices_are_read_in_order(content, best_known, tmp_path):
     ("content", "message"),
     [
         ("", "1: the file is empty"),
-        ("x" + QAP, "1: n is 'x3', expected a positive integer"),
-        (QAP.replace(" 1\n", " \n"), "found 17 numbers for two 3 x 3 matrices, expected 18 or 19"),
-        (QAP + "1 2\n", "8: '2' follows the last of two 3 x 3 matrices, expected the end"),
-        (QAP.replace("5 4", "5 4.0"), "'4.0' among two 3 x 3 matrices, expected an integer of"),
+        ("x" + QAP, "1: 'x3' among a QAPLIB instance, expected an integer"),
+        (QAP.replace(" 1\n", " \n"), "8: the end, expected two 3 x 3 matrices"),
+        (QAP + "1 2\n", "8: '1', expected the end"),
+        (QAP.replace("5 4", "5 4.0"), "'4.0' among a QAPLIB instance, expected an integer of"),
     ],
 )
 def test_broken_qaplib_files_are_refused(content, message, tmp_path):
@@ -419,8 +419,8 @@ def test_solutions_are_counted_from_zero(content, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("3 17\n2 3 3\n", "no permutation, expected each of 1..3 or of 0..2 once"),
-        ("3 17\n2 3\n", "found 3 numbers for the value and a permutation of 3, expected 4"),
+        ("3 17\n2 3 3\n", "2: '2', expected each of 1..3 or of 0..2 once"),
+        ("3 17\n2 3\n", "the end, expected the value and a permutation of 3"),
     ],
 )
 def test_broken_solutions_are_refused(content, message, tmp_path):
