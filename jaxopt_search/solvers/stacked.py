@@ -456,26 +456,10 @@ def stack_of_paths(
     )
 
 
-def _of_each(fn: Callable[[np.ndarray], Any], arrays: Sequence[np.ndarray]) -> list[Any]:
-    """Returns `fn` of each array, computed for all of one shape at once, by their leading axis."""
-    found: list[Any] = [None] * len(arrays)
-    shapes = [each.shape for each in arrays]
-    for shape in dict.fromkeys(shapes):
-        numbers = [i for i, own in enumerate(shapes) if own == shape]
-        results = fn(np.stack([arrays[i] for i in numbers]))
-        for i, result in zip(numbers, results, strict=True):
-            found[i] = result
-    return found
-
-
 def _lengths(points: Sequence[np.ndarray], tours: Sequence[np.ndarray]) -> list[float]:
     """Returns the lengths of closed tours."""
-
-    def length(placed: np.ndarray) -> np.ndarray:
-        return np.hypot(*np.moveaxis(placed - np.roll(placed, -1, axis=-2), -1, 0)).sum(axis=-1)
-
-    placed = [each[tour] for each, tour in zip(points, tours, strict=True)]
-    return [one.item() for one in _of_each(length, placed)]
+    pairs = zip(points, tours, strict=True)
+    return [np.hypot(*(at[tour] - at[np.roll(tour, -1)]).T).sum().item() for at, tour in pairs]
 
 
 def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
@@ -485,14 +469,11 @@ def _in_full(problems: Sequence[TSP | QAP], costs: np.ndarray) -> np.ndarray:
 
 def cities_of(points: Sequence[np.ndarray], room: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns places as the devices get them."""
-
-    def place(own: np.ndarray) -> np.ndarray:
-        """Returns places [..., room, 2]."""
-        own = (own - build.middle(own)[..., None, :]).astype(np.float32)
-        behind = np.repeat(own[..., :1, :], room - own.shape[-2], axis=-2)
-        return np.concatenate([own, behind], axis=-2)
-
-    return np.stack(_of_each(place, points)), np.array(list(map(len, points)), np.int32)
+    places = np.empty((len(points), room, 2), np.float32)
+    for place, own in zip(places, points, strict=True):
+        place[: len(own)] = own - build.middle(own)
+        place[len(own) :] = place[0]
+    return places, np.array(list(map(len, points)), np.int32)
 
 
 def stack_of_assignments(
