@@ -117,4 +117,5 @@ def rescued(folder):
 def clocked(folder):
     """How far a run comes is up to the clock, but all come as far."""
     result = tour(max_seconds=0.5)
-    return [*seen(result), [line.seconds for line in result.history]]
+    colored = js.solve_coloring(js.datasets.queen_graph(5, 5), max_seconds=5, num_searches=4)
+    return [*seen(result), [line.seconds for line in result.history], digest(colored.x)]

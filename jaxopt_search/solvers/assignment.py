@@ -10,7 +10,7 @@ import numpy as np
 from jaxopt_search.backends import floats, random
 from jaxopt_search.checks import float32
 from jaxopt_search.driver.chunks import drive
-from jaxopt_search.driver.options import Timer, resolve
+from jaxopt_search.driver.options import DEFAULT_SECONDS, Timer, resolve
 from jaxopt_search.engine.devices import host_driver, is_cpu
 from jaxopt_search.neighborhoods import AssignOrSwap
 from jaxopt_search.problems.finite.generalized_assignment import (
@@ -96,7 +96,7 @@ def solve_assignment(
         if np.ndim(loads) == 1:
             loads = np.broadcast_to(loads, (np.size(capacities), len(loads)))
         problem = generalized_assignment(costs, loads, capacities)
-    resolved = resolve(**options, max_seconds=max_seconds)
+    resolved = resolve(**options, max_seconds=max_seconds, default_seconds=DEFAULT_SECONDS)
     with resolved.team.same_call():
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)

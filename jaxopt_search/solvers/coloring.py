@@ -13,6 +13,7 @@ import numpy as np
 from jaxopt_search.backends import random
 from jaxopt_search.crossovers.partition import greedy_partition
 from jaxopt_search.driver.run import solve
+from jaxopt_search.engine.devices import Team, find_devices
 from jaxopt_search.exchanges import recombine
 from jaxopt_search.neighborhoods import Guided
 from jaxopt_search.problems.finite.graph_coloring import GraphColoring, graph_coloring
@@ -89,11 +90,12 @@ def solve_coloring(
     whole = graph_coloring(graph, most, num_vertices=num_vertices)
     words, began, found = random.as_key(key), time.perf_counter(), None
     options = _with_defaults(options, whole)
+    team = Team(find_devices(options["devices"]))
     for number in range(most, clique - 1, -1):
         # With colors that no vertex may have, all numbers of colors share one program.
         sizes = jnp.full_like(whole.domain_sizes, number)
         problem = dataclasses.replace(whole, domain_sizes=sizes)
-        before = 0.0 if found is None else time.perf_counter() - began
+        before = 0.0 if found is None else team.told(time.perf_counter() - began)
         seconds = options["max_seconds"]
         left = None if seconds is None else max(seconds - before, 0.0)
         own = jax.random.fold_in(random.typed_key(words), number)

@@ -6,7 +6,7 @@ the tour together again.
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jax import lax
 from jaxopt_search.backends import Implementation, floats, random, runs_kernels
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.backends.memory import Pairs, load_pair
-from jaxopt_search.checks import check_count, check_suits, int32
+from jaxopt_search.checks import check_count, check_option, check_suits, int32
 from jaxopt_search.driver.options import RunOptions
 from jaxopt_search.driver.run import Run
 from jaxopt_search.driver.starts import FirstStarts
@@ -267,6 +267,7 @@ def regional_search(
     """
     check_suits("regional_search", "a TSP", problem, isinstance(problem, TSP))
     _check_suits(problem)
+    check_option("implementation", implementation, get_args(Implementation))
     n, device = problem.capacity, default_device()
     number = regions_for(n, device) if num_regions is None else num_regions
     if implementation == "auto":
