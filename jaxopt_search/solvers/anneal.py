@@ -39,20 +39,18 @@ from jaxopt_search.neighborhoods.flip import Flip
 from jaxopt_search.neighborhoods.full_evaluation import as_neighborhood
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.finite.qubo import QUBO
 from jaxopt_search.results import Result
 from jaxopt_search.searches import iterated_local_search, simulated_annealing
 from jaxopt_search.searches.acceptance import metropolis
 from jaxopt_search.searches.annealing import Choose
 from jaxopt_search.searches.schedules import Geometric
-from jaxopt_search.types import Crossover, Exchange, Problem, Search
+from jaxopt_search.types import Crossover, Exchange, Problem, Search, null_delta
 
 # The share of AB-cycles that a child takes: the most, and the one if a generation were left.
 _MOST_SHARE, _SHARES_LEFT = 0.5, 10.0
 _NEVER_ALIKE = 2.0  # times as many searches as there are
 _NEVER = MAX_INT32  # steps between exchanges
-# Accepted moves per search and step below which searches are frozen, over this many steps; and the
-# share of the time that a reheating takes at least.
-_FROZEN, _STEPS_TO_TELL, _LEAST_TIME = 5e-4, 1000, 0.05
 _LOOKS = 10  # of iterated local search at each city, between recombinations in a run by steps
 _MERGE_EVERY = 128  # moves to try for each variable
 _ROUNDS_GROW, _CHUNKS_OF_A_ROUND, _CHUNKS_OF_A_REHEATING = 4, 10, 8
@@ -165,8 +163,8 @@ def anneal(
     tried on. Searches cool from where many moves that cost more pass to where the cheapest hardly
     do, in pace with the clock or the steps. A step makes the first move that passes of 8 on a CPU
     and of 32 on a GPU, where searches are also resampled as they cool (`resample`); flips (`Flip`)
-    are tried in order, others at random. With a `target`, searches cool in rounds, each as long as
-    all before it or longer, so that an easy one is met soon under a long limit, too.
+    of a QUBO are tried in order, other moves at random. With a `target`, searches cool in rounds,
+    each as long as all before it or longer, so that an easy one is met soon under a long limit.
 
     With a `crossover`, such as `component_partition` for sparse QUBOs, searches cool in less than
     half of the time. From then on they are reheated, again and again, and keep what is better of
@@ -214,8 +212,8 @@ def anneal(
         recipe = _ON_CPU if is_cpu(resolved.devices[0]) else _ON_GPU
         recipe = chosen(recipe, num_searches, resolved.devices)
         hood = as_neighborhood(neighborhood)
-        if recipe.choose == "first" and isinstance(hood, Flip):
-            # Sweeps end lower than random flips; other tables' rows have too much in common.
+        if recipe.choose == "first" and isinstance(hood, Flip) and isinstance(problem, QUBO):
+            # Sweeps end lower than random flips, but move chains of equal cost around for ever.
             recipe = recipe._replace(choose="next")
         if target is not None:
             recipe = recipe._replace(first_round=_FIRST_ROUND)
@@ -236,8 +234,8 @@ def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:
     Both are 1 where no move does. They are measured on the host: the same on every platform.
     """
     problem, neighborhood = jax.device_put((problem, neighborhood), host_device())
-    deltas = np.asarray(_deltas(problem, neighborhood), np.float64)
-    higher = deltas[np.isfinite(deltas) & (deltas > 0) & (deltas < deltas.max(initial=1))]
+    deltas = np.asarray(_deltas(problem, neighborhood))
+    higher = deltas[(deltas > 0) & (deltas < null_delta(deltas.dtype))].astype(np.float64)
     if not higher.size:
         return 1.0, 1.0
     return higher.mean().item(), np.quantile(higher, 0.01).item()
@@ -373,12 +371,8 @@ class Pacer:
     def __init__(self, pace: Pace):
         self.pace = pace
 
-    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
-        """Takes note of a chunk that ends at `step`, after `seconds` of search.
-
-        Args:
-          acceptance: accepted moves per search and step.
-        """
+    def note(self, step: int, seconds: float) -> None:
+        """Takes note of a chunk that ends at `step`, after `seconds` of search."""
 
     def steps_left(self, step: int) -> int | None:
         """Returns after how many steps the pace is known to change; None if that is not known."""
@@ -445,7 +439,7 @@ class StepCount(Pacer):
         every = _LOOKS * self._n if recipe.is_iterated else self._n
         return Pace(cooled_at, 1.0, 0.0, every, share_of((end - cooled_at) / every))
 
-    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
+    def note(self, step: int, seconds: float) -> None:
         self.pace = self._pace_at(step)
 
     def steps_left(self, step: int) -> int | None:
@@ -461,8 +455,7 @@ class Clock(Pacer):
 
     The first chunk makes no step, and the ones after it tell how long the first round is. Once
     searches have cooled, what chunks take longer than their steps did before is taken for
-    recombinations. Searches that do not recombine and freeze before are reheated half the way,
-    as often as that happens, and cool to where they froze.
+    recombinations.
 
     Attributes:
       began, begins: seconds at the first step, and at the first of the round.
@@ -473,19 +466,17 @@ class Clock(Pacer):
       seconds_per_step: without recombinations.
       since: steps since the last recombination.
       num_recombinations, recombining_seconds: in this round.
-      until: the share of the cooling that is made; below 1 once searches were reheated.
     """
 
     def __init__(self, recipe: Recipe, n: int, max_seconds: float):
         super().__init__(Pace(0, 0.0, 0.0, recipe.cooling_every))
         self._recipe, self._n, self._max_seconds = recipe, n, max_seconds
-        self._is_reheated = False
         self.began = self.begins = self.first = self.cooled_by = self.ends = 0.0
         self.step, self.seconds, self.seconds_per_step = -1, 0.0, 0.0
         self.since = self.num_recombinations = 0
-        self.recombining_seconds, self.until = 0.0, 1.0
+        self.recombining_seconds = 0.0
 
-    def note(self, step: int, seconds: float, acceptance: float = 1.0) -> None:
+    def note(self, step: int, seconds: float) -> None:
         is_first, made, took = self.step < 0, step - self.step, seconds - self.seconds
         self.step, self.seconds = step, seconds
         if is_first:
@@ -504,7 +495,7 @@ class Clock(Pacer):
             if step > MAX_INT32:
                 self._reheat_on_host(step, made)
             return
-        done, per_step = self._cooling(made, took, acceptance)
+        done, per_step = self._cooling(made, took)
         every, share, recipe = self._recipe.cooling_every, self.pace.share, self._recipe
         if recipe.merges and done == 1:
             self.pace = merging(recipe, self._n, min(step, MAX_INT32))
@@ -546,25 +537,18 @@ class Clock(Pacer):
         """Begins a further round, hot; searches that recombine restart after its first step."""
         self._begin_round(self.seconds)
         self.since, self.num_recombinations, self.recombining_seconds = 0, 0, 0.0
-        self.until = 1.0
         per_step = self.seconds_per_step / (self.cooled_by - self.seconds)
         self.pace = Pace(min(self.step, MAX_INT32), 0.0, per_step, self._recipe.cooling_every)
         if self._recipe.recombines:
             self.pace = self.pace._replace(every=1, alike=0.0)
 
-    def _cooling(self, made: int, took: float, acceptance: float) -> tuple[float, float]:
+    def _cooling(self, made: int, took: float) -> tuple[float, float]:
         """Returns the share of the cooling that is done, and the share of each further step."""
-        done = min(self.until, self.pace.done + made * self.pace.per_step)
+        done = min(1.0, self.pace.done + made * self.pace.per_step)
         left = max(self.cooled_by - self.seconds, 0.0)
-        self._is_reheated = False
-        if self._recipe.cooled == 1:
-            if left > 0:  # first chunks may be much slower than later ones
-                done = min(done, 1 - left / (self.cooled_by - self.begins))
-            is_frozen = acceptance < _FROZEN and made >= _STEPS_TO_TELL and done > 0
-            self._is_reheated = is_frozen and left > _LEAST_TIME * (self.ends - self.begins)
-            if self._is_reheated:
-                self.until, done = done, done / 2
-        return done, (self.until - done) / max(made / took * left, 1.0)
+        if self._recipe.cooled == 1 and left > 0:  # first chunks may be slower than later ones
+            done = min(done, 1 - left / (self.cooled_by - self.begins))
+        return done, (1 - done) / max(made / took * left, 1.0)
 
     def _count_recombinations(self, made: int, took: float) -> None:
         """Takes note of the recombinations of a chunk: one after each `every` steps."""
@@ -590,12 +574,11 @@ class Clock(Pacer):
     def steps_left(self, step: int) -> int | None:
         """Returns the steps to the next event of a round that others follow: else time tells.
 
-        They are 1 to restart, for the first recombination, and once searches are reheated, whose
-        steps may be slow.
+        They are 1 to restart and for the first recombination.
         """
         recipe = self._recipe
         is_first = recipe.recombines and self.pace.done == 1 and not self.num_recombinations
-        if self._is_reheated or is_first or self.pace.alike == 0:
+        if is_first or self.pace.alike == 0:
             return 1
         if self._is_first_of_rounds():
             return max(recipe.first_round * self._n // _CHUNKS_OF_A_ROUND, 1)
@@ -713,7 +696,7 @@ class Steering(NamedTuple):
     def __call__(self, report: Report) -> Steer | bool:
         if self.callback is not None and is_true(self.callback(report)):
             return True
-        self.pacer.note(report.step, report.seconds, report.acceptance)
+        self.pacer.note(report.step, report.seconds)
         left = self.pacer.steps_left(report.step)
         return Steer(*self.ingredients.at_pace(self.recipe, self.pacer.pace), ask_after=left)
 
