@@ -1,5 +1,6 @@
 """Annealing whose temperatures are measured."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -27,3 +28,25 @@ def test_temperatures_follow_from_the_costs():
     assert 0 < least < usual
     assert increases(linear_ordering(12, scale=8), moves) == pytest.approx((8 * usual, 8 * least))
     assert increases(linear_ordering(12, scale=0), moves) == (1, 1)
+
+
+@js.pytree
+@dataclasses.dataclass(frozen=True)
+class Ring(js.VectorProblem):
+    """How many neighbors on a ring of 24 zeros and ones are alike, which raises come in one size."""
+
+    domain_sizes: jax.Array
+    max_domain = 2
+
+    def init(self, key):
+        return jax.random.randint(key, self.domain_sizes.shape, 0, 2)
+
+    def cost(self, x):
+        return jnp.sum(x == jnp.roll(x, 1))
+
+
+def test_walls_on_a_ring_meet():
+    """In a sweep, flips of equal cost would move all of them alike."""
+    ring = Ring(jnp.full(24, 2))
+    assert increases(ring, as_neighborhood(js.Flip())) == (2, 2)
+    assert js.anneal(ring, js.Flip(), max_steps=2000, devices=1).fun == 0
