@@ -33,7 +33,7 @@ def test_temperatures_follow_from_the_costs():
 @js.pytree
 @dataclasses.dataclass(frozen=True)
 class Ring(js.VectorProblem):
-    """How many neighbors on a ring of 24 zeros and ones are alike, which raises come in one size."""
+    """How many neighbors on a ring of zeros and ones are alike: all raises are of one size."""
 
     domain_sizes: jax.Array
     max_domain = 2
