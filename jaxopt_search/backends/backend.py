@@ -61,7 +61,7 @@ class Backend:
         if isinstance(index, tuple) and where is None and jnp.ndim(index[-1]):
             # One index instead of two is faster on a CPU.
             row, column = index
-            index, buffer = row * buffer.shape[1] + column, buffer.ravel()
+            index, buffer = row.astype(jnp.int32) * buffer.shape[1] + column, buffer.ravel()
         return buffer.at[index].get(**how)
 
     def store(self, buffer: Any, index: Index, value: jax.Array, where: jax.Array) -> Any:

@@ -455,11 +455,6 @@ class Pairs(NamedTuple):
     first: jax.Array
     second: jax.Array | None
 
-    @property
-    def size(self) -> int:
-        """n."""
-        return self.first.shape[0]
-
 
 def pack(first: Any, second: Any) -> Pairs:
     """Returns pairs of integers from 0 to 2**16 - 1, packed; of JAX or of NumPy."""

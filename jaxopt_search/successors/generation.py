@@ -29,7 +29,6 @@ _MAX_WARPS = 8
 _WARPS_AT_ONCE = 2112  # four for each scheduler of an H200
 _SMALL = 2**24  # bytes for which the free memory is not looked up
 _SHARE = 0.25  # of the free memory that stored ratings may take unless they are asked for
-_SEEDS = (0x9E3779B9, 0x85EBCA6B)  # two arbitrary words
 
 
 class Setup(NamedTuple):
@@ -192,12 +191,9 @@ def run(
     states, sets, index = jax.tree.map(repeat, (states, sets, index))
     number = lax.iota(jnp.uint32, num_states * times) % jnp.uint32(times)
     keys = random.successor_key(random.as_key(key), index, number)
-    assign = {
-        "xla": algorithm.assign_side_by_side,
-        "native": _assign_natively,
-        "cuda": _assign_in_kernels,
-        "interpret": functools.partial(_assign_in_kernels, implementation="interpret"),
-    }[setup.implementation]
+    in_kernels = functools.partial(_assign_in_kernels, implementation=setup.implementation)
+    ways = {"xla": algorithm.assign_side_by_side, "native": _assign_natively}
+    assign = ways.get(setup.implementation, in_kernels)
     assigned: list[jax.Array] = []
     for number, heuristic in enumerate(types):
         of = Variables(heuristic, problem, number, setup.order, setup.ratings)
@@ -235,7 +231,7 @@ def _assign_natively(
 
 
 def _assign_in_kernels(
-    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str = "cuda"
+    of: Variables, keys: Key, states: Any, active: jax.Array, implementation: str
 ) -> tuple[Any, jax.Array]:
     """Like `algorithm.assign_side_by_side`, in a program per state.
 
@@ -411,7 +407,7 @@ def duplicates(states: Any, parent: jax.Array | None = None) -> jax.Array:
         return jnp.zeros(0, bool)
     words = _words(states if parent is None else (states, parent))
     number = lax.iota(jnp.int32, words.shape[0])
-    *_, order = lax.sort((*(_hash(words, seed) for seed in _SEEDS), number), num_keys=3)
+    *_, order = lax.sort((*_hash(words), number), num_keys=3)
     in_order = words[order]
     is_equal = (in_order[1:] == in_order[:-1]).all(axis=1)
     found = jnp.concatenate([jnp.zeros(1, bool), is_equal])
@@ -445,8 +441,8 @@ def _words(tree: Any) -> jax.Array:
     return jnp.concatenate(parts, axis=1)
 
 
-def _hash(words: jax.Array, seed: int) -> jax.Array:
-    """Returns a random word for each row, [N] uint32: the sum over its words."""
+def _hash(words: jax.Array) -> list[jax.Array]:
+    """Returns two random words for each row, [N] uint32: the sums over its words."""
     place = lax.broadcasted_iota(jnp.uint32, words.shape, 1)
-    mixed, other = random.threefry2x32((jnp.uint32(seed), place), (words, jnp.uint32(0)))
-    return jnp.sum(mixed ^ other, axis=1, dtype=jnp.uint32)
+    mixed = random.threefry2x32((jnp.uint32(0), place), (words, jnp.uint32(0)))
+    return [jnp.sum(word, axis=1, dtype=jnp.uint32) for word in mixed]

@@ -165,6 +165,68 @@ def test_operations(num_warps, monkeypatch):
         chex.assert_trees_all_equal(launched("cuda", num_warps), expected)
 
 
+ALWAYS, WIDE = jnp.bool_(True), 128
+
+
+def copied(i, given, own):
+    """Writes to what was copied just before, after a barrier for where to."""
+    a, b = own
+    lane = memory.lanes(WIDE)
+    b = memory.copy(memory.store(b, WIDE - 1 - lane, lane + i, ALWAYS), a, ALWAYS)
+    return memory.store(a, (lane * 3 + 64) % WIDE, lane + i, ALWAYS), b
+
+
+def read_by_each(i, given, own):
+    """Writes to the first of the arrays that each lane has read, likewise."""
+    a, b = own
+    lane = memory.lanes(WIDE)
+    b = memory.store(b, WIDE - 1 - lane, lane + i, ALWAYS)
+    read = memory.each(lambda ab, k: ab[0][k * 5 % WIDE] + ab[1][k * 7 % WIDE], (a, b), lane)
+    return memory.store(a, lane, 1000 * i + lane, ALWAYS), memory.store(b, lane, read, ALWAYS)
+
+
+def tested(i, given, own):
+    """Writes to what the test of a loop has read when it ended."""
+    a, b = own
+    lane = memory.lanes(WIDE)
+
+    def step(place):
+        return place + 1 + memory.pick(lane * place, place) % 2
+
+    goes_on = lambda place: memory.load(a, place) < 3 * i  # noqa: E731
+    end = jax.lax.while_loop(goes_on, step, memory.load(b, i) % 8)
+    return memory.store(a, lane, lane // 9 + end, ALWAYS), memory.store(b, i, end, ALWAYS)
+
+
+def chosen(i, given, own):
+    """One of three for each lane, and entries of a table by numbers of eight bits."""
+    a, b = own
+    lane = memory.lanes(WIDE)
+    a = memory.store(a, lane, jax.lax.select_n(lane % 3, lane, lane * 10, lane * 99), ALWAYS)
+    place = (lane % 16).astype(jnp.uint8), lane.astype(jnp.uint8)
+    bits = jax.lax.clz(place[1]).astype(jnp.int32)
+    return a, memory.store(b, lane, memory.load(given[1], place) + bits, ALWAYS)
+
+
+@needs_compiler
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("program", [copied, read_by_each, tested, chosen])
+def test_small_programs(program, num_warps, monkeypatch):
+    """What XLA gives, whichever lanes run ahead."""
+    own = jnp.tile(jnp.arange(WIDE) // 9, (2, 1)), jnp.tile(jnp.arange(WIDE) * 2, (2, 1))
+    given = jax.tree.map(jnp.asarray, GIVEN)
+
+    def run(way):
+        how = {"num_warps": num_warps, "implementation": way}
+        return jax.device_get(backends.launch(program, jnp.int32(5), given, own, **how))
+
+    expected = run("interpret")
+    if ON_GPU:
+        chex.assert_trees_all_equal(run("cuda"), expected)
+    for found in in_both_orders(monkeypatch, run):
+        chex.assert_trees_all_equal(found, expected)
+
+
 HELD = np.arange(7, dtype=np.int32) ** 2
 
 

@@ -170,8 +170,7 @@ class Alone:
     def kept(self, array: Array) -> Array:
         """Returns an array whose entries are in memory, or a scalar that has a name."""
         if not array.shape:
-            text = self.define(array.dtype, array.at(()))
-            return Array((), array.dtype, lambda place: text)
+            return number_of(self.define(array.dtype, array.at(())), array.dtype)
         return stored(self.kept_anew(array), array.shape, array.dtype)
 
     def fill(self, name: str, array: Array) -> None:
@@ -415,6 +414,8 @@ class Alone:
     def on_scatter(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array, indices, updates), params = inputs, equation.params
         numbers, shape, dtype = params["dimension_numbers"], array.shape, array.dtype
+        if params["mode"] == GatherScatterMode.CLIP:
+            raise Unportable("writes at clipped indices")
         if numbers.operand_batching_dims:
             raise Unportable("uses indices of several arrays at once")
         kinds = {"scatter": "", "scatter-max": "Max", "scatter-min": "Min", "scatter-add": "Sum"}

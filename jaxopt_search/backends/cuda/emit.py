@@ -44,6 +44,7 @@ BARRIER_AFTER_WRITES = False
 """Whether none is left out: set it before a kernel is made, to find out if a barrier is missing."""
 _EXCHANGE = 512  # bytes for what warps have found
 _REPLACES = "replaces a buffer, expected the one that `store` returns"
+_BEFORE = "the step before"
 _USES_IN_LOOP = 8  # of a line in a loop, for one outside
 
 
@@ -103,10 +104,8 @@ def _wants(equation: Equation, outs: list[Layouts], wanted: Wanted) -> list[Layo
             return [{MEMORY}, *({_like(a, layout) for layout in outs[0]} for a in inputs[1:])]
         case "store":
             return [{MEMORY}, *naturals[1:]]
-        case "copy_buffer":
-            return [{MEMORY}, {MEMORY}, {UNIFORM}]
-        case "settled":
-            return [{MEMORY}]
+        case "copy_buffer" | "settled":
+            return [{MEMORY}, {MEMORY}, {UNIFORM}][: len(inputs)]
         case "each":
             number, layouts = equation.params["num_shared"], set().union(*outs)
             read = [{MEMORY if atom.aval.shape else UNIFORM} for atom in inputs[:number]]
@@ -321,15 +320,22 @@ class Emitter:
         Args:
           key: accesses with one key, not None, are of the same elements by the same threads.
         """
-        if isinstance(storage, _Storage):
-            self.uses[storage.name] += _USES_IN_LOOP**self._loops
-            if storage.is_constant:
-                return
-        for was_write, other in self._accesses[storage]:
-            if (is_write or was_write) and (key is None or key != other):
-                self.barrier()
-                break
-        self._accesses[storage] |= {(is_write, key)}
+        self._access_all([(storage, is_write, key)])
+
+    def _access_all(self, accesses: list[tuple[Any, bool, Any]]) -> None:
+        """Like `_access`, of what one operation accesses: a barrier stands before all of it."""
+        for storage, *_ in accesses:
+            if isinstance(storage, _Storage):
+                self.uses[storage.name] += _USES_IN_LOOP**self._loops
+        if any(
+            (is_write or was_write) and (key is None or key != other)
+            for storage, is_write, key in accesses
+            for was_write, other in self._accesses[storage]
+        ):
+            self.barrier()
+        for storage, is_write, key in accesses:
+            if storage == "scratch" or not storage.is_constant:
+                self._accesses[storage] |= {(is_write, key)}
 
     def _key(self, index: Any, layout: Layout, *masks: Any) -> Any:
         is_dealt_out_once = layout.of == "entries" and not self.owner(layout)
@@ -507,7 +513,7 @@ class Emitter:
     def on_cumsum(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         (atom,), (output,), params = equation.inputs, equation.outputs, equation.params
         shape, dtype, layout = atom.aval.shape, output.aval.dtype, natural(atom)
-        if params["axis"] != len(shape) - 1 or params["reverse"]:
+        if params["axis"] != len(shape) - 1 or params["reverse"] or layout.columns != shape[-1]:
             raise Unportable("uses cumsum over another axis than the last, or backwards")
         value = self.get(atom, layout)
         parts, group = self.parts(layout), self._meet(self.group(layout))
@@ -565,6 +571,8 @@ class Emitter:
     def on_store(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         buffer, *rest = equation.inputs
         layout, storage = natural(rest[0]), self._buffer(buffer)
+        if storage.is_constant:
+            raise Unportable("writes to what is only read")
         index, value, where = (self.get(atom, _like(atom, layout)) for atom in rest)
         is_one = layout == UNIFORM
         self._access(storage, True, "one" if is_one else self._key(rest[0], layout, rest[2]))
@@ -587,9 +595,10 @@ class Emitter:
     def on_copy_buffer(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         to, source, where = equation.inputs
         storage, other = self._buffer(to), self._buffer(source)
+        if storage.is_constant:
+            raise Unportable("writes to what is only read")
         condition = self.get(where, UNIFORM)(0)
-        self._access(other, False, "in turn")
-        self._access(storage, True, "in turn")
+        self._access_all([(other, False, "in turn"), (storage, True, "in turn")])
         size = math.prod(to.aval.shape)
         each = f"for (int j = t; j < {size}; j += {self.threads})"
         self.put(f"if ({condition}) {each} {storage.name}[j] = {other.name}[j];")
@@ -599,6 +608,8 @@ class Emitter:
         """Writes what each thread computes by itself for each of its lanes, one after the other."""
         (block,), inputs, outputs = equation.blocks, equation.inputs, equation.outputs
         number = equation.params["num_shared"]
+        buffers = [self._buffer(atom) for atom in inputs[:number] if atom.aval.shape]
+        self._access_all([(storage, False, None) for storage in buffers])
         read = [self._read_alone(atom) for atom in inputs[:number]]
         results: list[Any] = [{} for _ in outputs]
         for layout in sorted(set().union(*(self.wanted[output] for output in outputs))):
@@ -627,7 +638,6 @@ class Emitter:
         if not atom.aval.shape:
             return number_of(self.get(atom, UNIFORM)(0), atom.aval.dtype)
         storage = self._buffer(atom)
-        self._access(storage, False, None)
         self.uses[storage.name] += _USES_IN_LOOP ** (self._loops + 1)
         return stored(storage.name, atom.aval.shape, atom.aval.dtype)
 
@@ -671,15 +681,18 @@ class Emitter:
         self.known.update(zip(equation.given, starts, strict=True))
         before = self._accesses.copy()
         for storage in (*written, "scratch"):  # by the step before
-            self._accesses[storage] |= {(True, None), (False, None)}
+            self._accesses[storage] |= {(True, _BEFORE), (False, _BEFORE)}
         head = "for (;;)" if tests else f"for (int j = 0; j < {equation.params['length']}; j++)"
         self._loops += 1
         with self.within(head):
             for test in tests:
                 (goes_on,) = self.run(test)
                 self.put(f"if (!{goes_on[UNIFORM](0)}) break;")
+            tested = self._accesses.copy()  # where the loop ends
             ends = self._assign_all(body, carried)
         self._loops -= 1
+        for storage, them in tested.items() if tests else ():
+            self._accesses[storage] |= {one for one in them if one[1] != _BEFORE}
         for storage, them in before.items():
             self._accesses[storage] |= them
         return self._parts(carried, [starts, ends])
@@ -698,6 +711,8 @@ class Emitter:
         """Writes a block, and the assignment of its outputs to variables; returns the outputs."""
         outputs, fresh = self.run(block), []
         for atom, output, variables in zip(block.outputs, outputs, to, strict=True):
+            if variables is None:
+                self._buffer(atom)  # as it is now
             for layout, variable in (variables or {}).items():
                 value = self.in_layout(atom, output, layout)
                 if value(0) != variable(0):
@@ -777,6 +792,7 @@ def emit(program: ClosedJaxpr, groups: tuple[int, ...], num_warps: int, room: in
         if arguments[number].shape:
             if not isinstance(result, _Part) or result.storage is not storages[number]:
                 raise Unportable(_REPLACES)
+            emitter._buffer(block.outputs[number - first])
         elif (value := result[UNIFORM](0)) != f"s{number}":
             emitter.put(f"if (t == 0) a{number}[program] = {value};")
     emitter.put("")

@@ -21,7 +21,10 @@ template <class To, class From> FN To bits_of(From x) {
 template <class V> struct Wrapping { typedef V type; };
 template <> struct Wrapping<int> { typedef unsigned type; };
 template <> struct Wrapping<int64_t> { typedef uint64_t type; };
+template <> struct Wrapping<int16_t> { typedef uint16_t type; };
+template <> struct Wrapping<int8_t> { typedef uint8_t type; };
 #define W typename Wrapping<V>::type
+template <class V> FN W unsigned_of(V a) { return (W)a; }
 template <class V> FN V add(V a, V b) { return (V)((W)a + (W)b); }
 template <class V> FN V sub(V a, V b) { return (V)((W)a - (W)b); }
 template <class V> FN V mul(V a, V b) { return (V)((W)a * (W)b); }
@@ -47,19 +50,18 @@ FN double rem(double a, double b) { return fmod(a, b); }
 // NaN wins.
 template <class V> FN V min(V a, V b) { return a < b || a != a ? a : b; }
 template <class V> FN V max(V a, V b) { return a > b || a != a ? a : b; }
+// The same in all lanes, of 0 and -0.
+FN float min(float a, float b) {
+  return a < b || a != a || (a == b && bits_of<int>(a) < 0) ? a : b;
+}
+FN float max(float a, float b) {
+  return a > b || a != a || (a == b && bits_of<int>(a) >= 0) ? a : b;
+}
 template <class V> FN V clamp(V low, V a, V high) { return min(max(a, low), high); }
 
 template <class V> FN V shift_left(V a, V by) {
   return (uint64_t)by < 8 * sizeof a ? (V)((uint64_t)a << by) : (V)0;
 }
-FN unsigned unsigned_of(int a) { return (unsigned)a; }
-FN unsigned unsigned_of(unsigned a) { return a; }
-FN uint64_t unsigned_of(int64_t a) { return (uint64_t)a; }
-FN uint64_t unsigned_of(uint64_t a) { return a; }
-FN uint8_t unsigned_of(int8_t a) { return (uint8_t)a; }
-FN uint8_t unsigned_of(uint8_t a) { return a; }
-FN uint16_t unsigned_of(int16_t a) { return (uint16_t)a; }
-FN uint16_t unsigned_of(uint16_t a) { return a; }
 template <class V> FN V shift_right_logical(V a, V by) {
   return (uint64_t)by < 8 * sizeof a ? (V)(unsigned_of(a) >> by) : (V)0;
 }
@@ -75,12 +77,13 @@ FN float abs_of(float a) { return fabsf(a); }
 FN double abs_of(double a) { return fabs(a); }
 template <class V> FN V square(V a) { return mul(a, a); }
 
-FN int ones(unsigned a) { return __popc(a); }
-FN int ones(uint64_t a) { return __popcll(a); }
-FN int zeros(unsigned a) { return __clz((int)a); }
-FN int zeros(uint64_t a) { return __clzll((int64_t)a); }
-template <class V> FN V population_count(V a) { return (V)ones(unsigned_of(a)); }
-template <class V> FN V clz(V a) { return (V)zeros(unsigned_of(a)); }
+template <class V> FN V population_count(V a) {
+  return (V)(sizeof a > 4 ? __popcll(unsigned_of(a)) : __popc(unsigned_of(a)));
+}
+template <class V> FN V clz(V a) {
+  const int rest = 32 - 8 * (int)sizeof a;
+  return (V)(rest < 0 ? __clzll(unsigned_of(a)) : __clz(unsigned_of(a)) - rest);
+}
 
 // A float as an integer: the nearest towards zero, held within the type; 0 for NaN.
 template <class V, class F> FN V whole(F x) {

@@ -58,10 +58,23 @@ def _conversion(equation: Any) -> str:
 
 
 def _power(equation: Any) -> str:
-    number = equation.params["y"]
+    """Returns the product in the order in which JAX multiplies."""
+    number, text, square = equation.params["y"], "", "{0}"
     if not 0 < number <= 8:
         raise Unportable(f"uses integer_pow with exponent {number}")
-    return functools.reduce(lambda text, _: f"mul({text}, {{0}})", range(number - 1), "{0}")
+    while number:
+        if number & 1:
+            text = f"mul({text}, {square})" if text else square
+        square, number = f"mul({square}, {square})", number >> 1
+    return text
+
+
+def _choice(equation: Any) -> str:
+    last = len(equation.inputs) - 1
+    if last == 2:
+        return "({0} ? {2} : {1})"
+    tests = (f"{{0}} == {k} ? {{{k + 1}}}" for k in range(last - 1))
+    return f"({' : '.join(tests)} : {{{last}}})"
 
 
 ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
@@ -84,7 +97,7 @@ ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
     "pow": "pow_of({}, {})",
     "sqrt": "root({})",
     "is_finite": "({0} - {0} == 0)",
-    "select_n": "({0} ? {2} : {1})",
+    "select_n": _choice,
     "clamp": "clamp({}, {}, {})",
     "stop_gradient": "{}",
     "reshard": "{}",  # within `pmap`
@@ -296,6 +309,8 @@ def _inline(
             outputs = [Var(var.aval) for var in eqn.outvars]
             if key:
                 found[key] = outputs
+            if name == "while" and _open(params["cond_jaxpr"]).outvars[0].aval.shape:
+                raise Unportable("loops until each of several ends").at(origins)
             inputs, blocks, given, around = _nested(eqn, inputs)
             equation = Equation(name, inputs, outputs, params, blocks, given, around, origins)
             into.append(equation)

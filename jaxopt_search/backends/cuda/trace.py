@@ -256,7 +256,7 @@ def _flat(buffer: Buffer, index: Index) -> jax.Array:
     if len(index) == 1:
         return jnp.asarray(index[0])
     row, column = index
-    return row * jnp.asarray(buffer.shape[1], jnp.result_type(row)) + column
+    return jnp.asarray(row).astype(jnp.int32) * jnp.int32(buffer.shape[1]) + column
 
 
 def _taking_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
