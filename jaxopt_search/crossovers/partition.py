@@ -43,7 +43,8 @@ class GreedyPartition(Crossover):
 
         child = lax.fori_loop(0, jnp.max(problem.domain_sizes), take, -ones)
         words, _ = permutation.words(key, n)
-        return jnp.where(child < 0, random.below(words, problem.domain_sizes), child)
+        is_in_domain = (child >= 0) & (child < problem.domain_sizes)
+        return jnp.where(is_in_domain, child, random.below(words, problem.domain_sizes))
 
 
 def greedy_partition() -> GreedyPartition:

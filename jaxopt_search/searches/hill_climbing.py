@@ -64,7 +64,7 @@ class HillClimbing(TableSearch):
         self, stream: Stream, control: None, problem: Problem, state: ClimbingState
     ) -> tuple[ClimbingState, Info]:
         delta = self.neighborhood.delta(problem, state.representation, state.found.move)
-        is_better = delta < 0
+        is_better = (delta < 0) & (state.found.key < 1)  # else there may be no move at all
         state = self.make_found(problem, state._replace(is_done=~is_better), delta, is_better)
         return state, Info(is_better.astype(jnp.int32))
 

@@ -101,7 +101,7 @@ class TabuSearch(TableSearch):
                 word = words[k]
             else:
                 word, _ = threefry2x32((first, second), (jnp.uint32(k), jnp.uint32(0)))
-            tenure = jnp.minimum(low + below(word, high - low + 1) + more, _MAX_STEPS)
+            tenure = jnp.minimum(low + below(word, high - low + 1), _MAX_STEPS - more) + more
             until = store(state.until, entry, state.now + tenure, is_move)
             state = state._replace(until=until)
         state = state._replace(now=state.now + 1, order=order[0] if order else None)

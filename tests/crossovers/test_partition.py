@@ -39,6 +39,17 @@ def test_a_child_has_the_largest_classes_of_its_parents(n, colors, share):
             assert (child[list(group)] == color).all()
 
 
+def test_children_keep_to_domains_of_several_sizes():
+    """A class can get a number that some of its variables do not have."""
+    problem = js.graph_coloring(np.zeros((40, 40)), 5)
+    problem = dataclasses.replace(problem, domain_sizes=jnp.tile(jnp.array([5, 2]), 20))
+    keys, shares = jax.random.split(jax.random.key(0), 100), jnp.full(100, 0.5)
+    parents = [jax.vmap(problem.init)(jax.random.split(jax.random.key(k), 100)) for k in (1, 2)]
+    make = jax.vmap(js.greedy_partition().child, in_axes=(0, None, 0, 0, 0))
+    children = np.asarray(jax.jit(make)(keys, problem, *parents, shares))
+    assert (children < np.asarray(problem.domain_sizes)[None]).all()
+
+
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
 @pytest.mark.parametrize(("unit", "share"), [(1, 0.0), (1, 1.0), (0.37, 0.0)])
 def test_a_child_is_the_best_of_its_parents_components(storage, unit, share):

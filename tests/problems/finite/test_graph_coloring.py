@@ -201,6 +201,14 @@ class Weighted(js.successors.LocalHeuristic):
         return state
 
 
+@jax.tree_util.register_static
+class OnlyKeep(Weighted):
+    """Allows no value."""
+
+    def weight(self, problem, rating, aggregates):
+        return jnp.zeros_like(rating, jnp.uint32)
+
+
 @jax.jit
 def proposals(hood, problem, solution, words):
     return hood.propose(problem, hood.init(problem, solution), words)
@@ -250,6 +258,9 @@ def test_what_has_no_weight_is_no_move():
     guided = js.Guided(js.successors.ConflictsOnly())
     found = [first_of(guided, problem, one) for one in colorings]
     assert int(found[0].keys[0]) == none
+    climb, start = js.hill_climbing(js.Guided(OnlyKeep())), colorings[1:]
+    kept = js.solve(problem, climb, 0, num_searches=1, initial=start)
+    assert kept.x.tolist() == start[0].tolist()
     assert (int(found[1].keys[0]), int(found[1].number)) == (-1, 1)  # vertex 0 gets color 1
     # By weights all but value 2: the last vertex may not get the color it has need of.
     weighted = js.Guided(Weighted())
