@@ -258,7 +258,7 @@ def test_what_has_no_weight_is_no_move():
     guided = js.Guided(js.successors.ConflictsOnly())
     found = [first_of(guided, problem, one) for one in colorings]
     assert int(found[0].keys[0]) == none
-    climb, start = js.hill_climbing(js.Guided(OnlyKeep())), colorings[1:]
+    climb, start = js.hill_climbing(js.Guided(OnlyKeep())), np.array([[1, 1, 2, 0]])
     kept = js.solve(problem, climb, 0, num_searches=1, initial=start)
     assert kept.x.tolist() == start[0].tolist()
     assert (int(found[1].keys[0]), int(found[1].number)) == (-1, 1)  # vertex 0 gets color 1
