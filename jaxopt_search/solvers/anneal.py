@@ -238,6 +238,8 @@ def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:
     higher = deltas[(deltas > 0) & (deltas < null_delta(deltas.dtype))].astype(np.float64)
     if not higher.size:
         return 1.0, 1.0
+    if higher.min() < higher.max():  # a start as hot as the highest raises asks for ends less low
+        higher = higher[higher < higher.max()]
     return higher.mean().item(), np.quantile(higher, 0.01).item()
 
 

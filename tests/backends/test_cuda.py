@@ -185,7 +185,7 @@ def read_by_each(i, given, own):
     return memory.store(a, lane, 1000 * i + lane, ALWAYS), memory.store(b, lane, read, ALWAYS)
 
 
-def tested(i, given, own):
+def looped(i, given, own):
     """Writes to what the test of a loop has read when it ended."""
     a, b = own
     lane = memory.lanes(WIDE)
@@ -210,7 +210,7 @@ def chosen(i, given, own):
 
 @needs_compiler
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("program", [copied, read_by_each, tested, chosen])
+@pytest.mark.parametrize("program", [copied, read_by_each, looped, chosen])
 def test_small_programs(program, num_warps, monkeypatch):
     """What XLA gives, whichever lanes run ahead."""
     own = jnp.tile(jnp.arange(WIDE) // 9, (2, 1)), jnp.tile(jnp.arange(WIDE) * 2, (2, 1))
