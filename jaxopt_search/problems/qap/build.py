@@ -110,7 +110,10 @@ def qap(
     if number < problem.capacity:
         few = _Few(number, problem.capacity)
         problem = with_host(problem, as_given=few, check=few.check)
-    fixed = [] if partial_match is None else [integer_pairs(partial_match, "partial_match")]
+    fixed = list[np.ndarray]()
+    if partial_match is not None:
+        fixed.append(integer_pairs(partial_match, "partial_match"))
+        matrix_input.check_below(fixed[0], "partial_match", number, most)
     if linear is not None:
         fixed.append(np.arange(most, 2 * most).repeat(2).reshape(-1, 2))
     return with_fixed(problem, np.concatenate(fixed)) if fixed else problem

@@ -109,3 +109,11 @@ def test_a_linear_term_counts(kind):
     assert (result.bound >= result.fun) if kind == "highest" else (result.bound <= result.fun)
     with pytest.raises(ValueError, match="linear has shape"):
         js.qap(flow, distance, linear=linear[:2])
+
+
+@pytest.mark.parametrize("linear", [None, np.zeros((2, 3), int)])
+def test_pairs_are_of_facilities_and_locations_that_there_are(linear):
+    """Those added to fill the locations, or for linear costs, are none of the user's."""
+    distance = [[0, 1, 9], [1, 0, 9], [9, 9, 0]]
+    with pytest.raises(ValueError, match=r"partial_match\[0,0\] is 2, expected 0 to 1"):
+        js.qap([[0, 1], [1, 0]], distance, linear=linear, partial_match=[[2, 0]])
