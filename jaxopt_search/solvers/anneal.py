@@ -231,14 +231,15 @@ def anneal(
 def increases(problem: Problem, neighborhood: Any) -> tuple[float, float]:
     """Returns by how much moves raise the cost near local optima: the mean, the lowest hundredth.
 
-    Both are 1 where no move does. They are measured on the host: the same on every platform.
+    Of raises of several sizes the highest ones are left out. Both are 1 where no move raises it.
+    They are measured on the host: the same on every platform.
     """
     problem, neighborhood = jax.device_put((problem, neighborhood), host_device())
     deltas = np.asarray(_deltas(problem, neighborhood))
     higher = deltas[(deltas > 0) & (deltas < null_delta(deltas.dtype))].astype(np.float64)
     if not higher.size:
         return 1.0, 1.0
-    if higher.min() < higher.max():  # a start as hot as the highest raises asks for ends less low
+    if higher.min() < higher.max():  # with them, starts are too hot
         higher = higher[higher < higher.max()]
     return higher.mean().item(), np.quantile(higher, 0.01).item()
 
