@@ -119,6 +119,7 @@ def work(i, given, own):
         jnp.sum(jax.lax.population_count(some) + jax.lax.clz(some)),
         jnp.sum(jnp.cumsum(entries, axis=1) * (wide % 5)),
         jnp.sum(jnp.cumsum(memory.load(table, (high, few)), axis=1) * (few + high)),
+        jnp.sum((some[32:] - some[:32]) * jax.lax.iota(jnp.int32, 32)) + some[:9:8][1] + some[41],
     ]
     out = memory.store(out, lane, jnp.cumsum(some), lane < 64)
     place = jnp.minimum(lane, 49)  # lanes in excess read what another one has written

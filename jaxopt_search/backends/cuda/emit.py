@@ -465,6 +465,20 @@ class Emitter:
 
     on_squeeze = on_expand_dims = on_reshape
 
+    def on_slice(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
+        (atom,), (output,), params = equation.inputs, equation.outputs, equation.params
+        if len(atom.aval.shape) != 1:
+            raise Unportable(f"uses slice of shape {atom.aval.shape}, expected one axis")
+        (start,), (step,) = params["start_indices"], params["strides"] or (1,)
+        layout, dtype = natural(atom), output.aval.dtype
+        read = self.exchanged(dtype, layout, self.get(atom, layout))
+
+        def defined(to: Layout) -> Value:
+            place = lambda slot: f"{self.entry(to, slot)} * {step} + {start}"  # noqa: E731
+            return self.define(dtype, to, lambda slot: read(place(slot)))
+
+        return [{one: defined(one) for one in layouts}]
+
     # Reductions.
     def _meet(self, group: int) -> int:
         """Returns how many threads share a reduction; several warps wait for one another in it."""
