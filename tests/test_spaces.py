@@ -4,8 +4,9 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
-from cases import Levels
+from cases import Levels, agents_and_jobs
 from probes import refuses
 
 import jaxopt_search as js
@@ -117,3 +118,24 @@ def test_what_is_for_permutations_refuses_vectors(search, name):
         js.solve(VECTORS, ASSIGN, 0, num_searches=4, max_steps=5, exchange=EXCHANGE)
     with pytest.raises(ValueError, match="expected space = 'vector' for Assign"):
         js.solve(js.nqueens(5), ASSIGN, 0, num_searches=2, max_steps=5)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        js.nqueens(5).padded(8),
+        js.graph_coloring([[0, 1], [1, 2], [3, 4]], 3),
+        agents_and_jobs(3, 5),
+        js.max_cut(5, edges=[[0, 1], [1, 2], [3, 4]]),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_costs_are_of_whole_solutions(problem):
+    """Of a list as well; one entry more or less is refused, where an index would be moved."""
+    solution = [0, 1, 1, 0, 1]
+    if problem.space == "permutation":
+        solution = [0, 1, 4, 2, 3]
+    assert problem.cost(solution) == problem.host.cost(np.array(solution))
+    for wrong in (solution[:4], [*solution, 0]):
+        with pytest.raises(ValueError, match="solution has shape"):
+            problem.cost(wrong)

@@ -15,6 +15,7 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from jaxopt_search.checks import check_count, check_shape
 from jaxopt_search.problems import permutation
@@ -80,7 +81,9 @@ class SizedProblem(Problem):
           solution: [capacity] int32; or without the room, such as the one of a `Result`.
         """
         solution = jnp.asarray(solution)
-        if self.num_entries is not None and len(solution) < self.capacity:
+        if self.num_entries is not None and solution.shape != (self.capacity,):
+            if not isinstance(self.num_entries, Tracer):
+                check_shape(solution, "solution", (int(self.num_entries),))
             solution = filled(solution, self.capacity)
         check_shape(solution, "solution", (self.capacity,))
         return self.cost_in_full(self.device_cost(solution))

@@ -81,7 +81,7 @@ class GeneralizedAssignment(FiniteProblem):
         """m, the number of agents."""
         return self.num_agents
 
-    def cost(self, solution: jax.Array) -> jax.Array:
+    def device_cost(self, solution: jax.Array) -> jax.Array:
         """Returns the costs of all jobs and the penalty for overload, [] int32 or float32; O(n)."""
         job = jnp.arange(self.n, dtype=jnp.int32)
         costs = floats.total(load(self.costs, (job, solution)))

@@ -18,7 +18,7 @@ from jax import lax
 
 from jaxopt_search.backends import memory, tables
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import MAX_INT32, check_count, check_shape, check_vector, plain_array
+from jaxopt_search.checks import MAX_INT32, check_count, check_vector, plain_array
 from jaxopt_search.problems.finite.entries import edges_of, entries_of, graph_of
 from jaxopt_search.problems.finite.vector import (
     FiniteProblem,
@@ -100,10 +100,9 @@ class GraphColoring(FiniteProblem):
         """k, how many colors there are."""
         return self.max_domain
 
-    def cost(self, coloring: jax.Array) -> jax.Array:
+    def device_cost(self, coloring: jax.Array) -> jax.Array:
         """Returns the number, or weight, of edges that join equal colors, [] int32."""
-        graph, coloring = self.graph, jnp.asarray(coloring)
-        check_shape(coloring, "coloring", (self.n,))
+        graph = self.graph
         is_conflict = coloring[graph.first] == coloring[graph.second]
         number = jnp.sum(jnp.where(is_conflict, graph.weights, 0), dtype=jnp.int32)
         if self.fixed is None:

@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxopt_search.backends import loops, memory, random
 from jaxopt_search.backends.memory import load, store
+from jaxopt_search.checks import check_shape
 from jaxopt_search.problems import permutation
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
@@ -44,6 +45,13 @@ class FiniteProblem(VectorProblem):
     def is_trivial(self) -> bool:
         """Whether there is only one solution."""
         return self.max_domain == 1
+
+    def cost(self, solution: jax.Array) -> jax.Array:
+        """Returns the cost in full, [] int32 or float32; float32 where neither holds all costs."""
+        solution, is_whole = jnp.asarray(solution), self.host is None or self.host.as_given is None
+        hint = "" if is_whole else ", variables that were not eliminated"
+        check_shape(solution, "solution", self.domain_sizes.shape, hint)
+        return self.cost_in_full(self.device_cost(solution))
 
     def init(self, key: jax.Array) -> jax.Array:
         """Returns a random solution, [n] int32."""

@@ -65,7 +65,7 @@ class NQueens(padding.SizedProblem):
 
         return functools.partial(plotting.plot_board, queens, attacks=True)
 
-    def cost(self, queens: jax.Array) -> jax.Array:
+    def device_cost(self, queens: jax.Array) -> jax.Array:
         """Returns the number of attacking pairs, [] int32, if it is below 2**31."""
         count = self.count or functools.partial(histogram, num_entries=self.num_entries)
         return count(queens).low.astype(jnp.int32)
