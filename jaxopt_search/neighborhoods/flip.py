@@ -12,7 +12,7 @@ from jaxopt_search.backends.memory import load
 from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_suits
 from jaxopt_search.neighborhoods.full_evaluation import Evaluated
-from jaxopt_search.neighborhoods.vectors import Assignment, Assignments, Vector, scan_of
+from jaxopt_search.neighborhoods.vectors import Assignment, Assignments, Vector
 from jaxopt_search.types import Entries, Rank, VectorProblem, Words, null_delta
 
 _COLUMNS = 32  # of the table: handled at once by a warp of a GPU, or a few vectors of a CPU
@@ -59,36 +59,20 @@ class Flip(Assignments):
     def first(
         self, problem: Any, state: Vector, rank: Rank, others: tables.Values
     ) -> tuple[tables.First, Assignment]:
-        if isinstance(state, Evaluated):
+        if isinstance(state, Evaluated) or memory.is_in_kernel():
             return super().first(problem, state, rank, others)
-        scan, n = scan_of(problem, state), state.solution.shape[0]
-        rows, columns = shape = self.shape(problem)
-
-        def look_up(variable: jax.Array) -> Any:
-            """Returns what the flips of variables need: values, domain sizes, what `Scan` says."""
-            own = tables.in_rows(state.solution, variable)
-            return own, tables.in_rows(problem.domain_sizes, variable), scan.of_variable(variable)
-
-        spread = None
-        if not memory.is_in_kernel():
-            # All at once and in order: looking things up by their numbers is slow on a CPU.
-            spread = jax.tree.map(
-                lambda values: jnp.pad(values.ravel(), (0, rows * columns - n)).reshape(shape),
-                look_up(lax.iota(jnp.int32, n)[:, None]),
-            )
+        # All at once and in order: looking things up by their numbers is slow on a CPU.
+        (rows, columns), n = self.shape(problem), state.solution.shape[0]
+        change = problem.assign_delta(*state, lax.iota(jnp.int32, n), 1 - state.solution)
+        none = null_delta(change.dtype)
+        deltas = jnp.where(problem.domain_sizes < 2, none, change)
+        deltas = jnp.pad(deltas, (0, rows * columns - n), constant_values=none)
+        deltas = deltas.reshape(rows, columns)
 
         def keys_of(place: tables.Place, entries: tables.Values) -> Any:
-            number = place.row * columns + place.column
-            variable = jnp.minimum(number, n - 1)
-            own, size, needed = look_up(variable) if spread is None else spread
-            value = 1 - own
-            flip = tables.Place(variable, value, needed, scan.of_value(value))
-            there = tuple(load(table, (variable, value)) for table in scan.tables)
-            change = scan.delta(flip, there)
-            is_none = (number >= n) | (size < 2)
-            return rank(number, jnp.where(is_none, null_delta(change.dtype), change), *entries)
+            return rank(place.row * columns + place.column, deltas, *entries)
 
-        found = tables.first(shape, keys_of, others)
+        found = tables.first((rows, columns), keys_of, others)
         return found, _flip_of(state, jnp.minimum(found.number, n - 1))
 
     def undone(self, problem: Any, state: Vector, move: Assignment) -> Entries:

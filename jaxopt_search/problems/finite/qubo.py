@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import floats, loops, memory, tables
+from jaxopt_search.backends import floats, loops, memory
 from jaxopt_search.backends.memory import load, store
-from jaxopt_search.checks import check_number, check_option, check_shape, check_vector
+from jaxopt_search.checks import check_number, check_option, check_vector
 from jaxopt_search.interrupts import refuse_orphans
 from jaxopt_search.problems import bounds
 from jaxopt_search.problems.finite.entries import (
@@ -38,7 +38,6 @@ from jaxopt_search.problems.finite.vector import (
 from jaxopt_search.problems.host import SAME, Original, Units
 from jaxopt_search.problems.matrix_input import DType, refuse_options
 from jaxopt_search.pytrees import pytree, static
-from jaxopt_search.types import Scan
 
 Storage: TypeAlias = Literal["auto", "dense", "sparse"]
 
@@ -230,16 +229,6 @@ class QUBO(FiniteProblem):
 
     max_domain = 2
 
-    def cost(self, solution: jax.Array) -> jax.Array:
-        """Returns the sum of the terms of all variables and pairs that are 1.
-
-        [] int32 or float32; float32 where neither holds all costs, see `host.Units`.
-        """
-        hint = "" if self.host.as_given is None else ", variables that were not eliminated"
-        solution = jnp.asarray(solution)
-        check_shape(solution, "solution", self.linear.shape, hint)
-        return self.device_units.in_full(self.device_cost(solution))
-
     def picture(self, solution: np.ndarray, coords: Any = None) -> Callable[[Any], Any]:
         from jaxopt_search.results import plotting
 
@@ -312,19 +301,6 @@ class QUBO(FiniteProblem):
         """Returns the fields after an assignment, if `where` holds; O(degree), portable."""
         step = _step(load(solution, variable), value, self.linear.dtype)
         return Fields(self.couplings.add_row(tally.fields, variable, step, where))
-
-    def scan(self, solution: Any, tally: Fields) -> Scan:
-        """Returns how all flips are priced in one pass."""
-
-        def of_variable(variable: jax.Array) -> tuple[jax.Array, jax.Array]:
-            fields = tables.in_rows(tally.fields, variable)
-            return tables.in_rows(solution, variable), fields
-
-        def delta(place: Any, entries: tuple[jax.Array, ...]) -> jax.Array:
-            own, field = place.here
-            return _step(own, place.column, field.dtype) * field
-
-        return Scan((), of_variable, lambda value: None, delta)
 
 
 def _step(before: jax.Array, after: jax.Array, dtype: Any) -> jax.Array:
