@@ -70,6 +70,16 @@ def matmul(first: jax.Array, second: jax.Array) -> jax.Array:
     return loops.fori_loop(0, first.shape[1] // _TERMS, add, start)
 
 
+def norm(values: jax.Array) -> jax.Array:
+    """Returns the square root of the sum of squares, [] float32, also where squares are no float32.
+
+    Args:
+      values: float32, finite.
+    """
+    unit = power_of_two(10, jnp.max(jnp.abs(values), initial=0))
+    return jnp.sqrt(jnp.square(values * unit).sum()) / unit
+
+
 def power_of_two(exponent: int, value: jax.Array) -> jax.Array:
     """Returns the highest power of two by which `value` stays below `2**exponent`; at most 2**127.
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxopt_search.backends import loops, random
+from jaxopt_search.backends import floats, loops, random
 from jaxopt_search.backends.costs import cost_of
 from jaxopt_search.checks import (
     check_count,
@@ -74,7 +74,7 @@ class SimulatedBifurcation(SolutionSearch):
     def init(self, problem: QUBO, solution: jax.Array) -> BifurcationState:
         check_suits("simulated_bifurcation", "a QUBO", problem, isinstance(problem, QUBO))
         # Spins of -1 and 1 have a quarter of the couplings of zeros and ones.
-        strength = jnp.sqrt(problem.couplings.sum_of_squares()) / 4
+        strength = problem.couplings.norm() / 4
         scale = _FORCE * jnp.sqrt(jnp.float32(max(problem.n - 1, 1)))
         scale = scale / jnp.where(strength > 0, strength, 1)
         highest = jnp.sqrt(1 + scale / 4 * _largest_eigenvalue(problem))
@@ -134,7 +134,7 @@ def _largest_eigenvalue(problem: QUBO) -> jax.Array:
     def multiply(_: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         vector, _ = carry
         product = problem.couplings.weighted(vector)
-        length = jnp.sqrt(jnp.square(product).sum())
+        length = floats.norm(product)
         return product / jnp.where(length > 0, length, 1), length
 
     number = lax.iota(jnp.float32, problem.n)

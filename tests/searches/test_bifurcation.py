@@ -56,6 +56,20 @@ def test_drives_end_at_the_optimum_of_small_instances():
         assert result.fun == lowest
 
 
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("unit", [2.0**-100, 2.0**95])
+def test_units_make_no_difference(unit, storage):
+    """Also where squares of couplings are no float32."""
+
+    def drive(unit):
+        problem = js.qubo(COUPLINGS * unit, dtype="float32", storage=storage)
+        search = js.simulated_bifurcation(num_steps=20)
+        state = js.init(0, problem, search, num_searches=3)
+        return js.advance(problem, search, state, 20).searches.position
+
+    np.testing.assert_array_equal(drive(unit), drive(1.0))
+
+
 def test_a_drive_begins_at_random_places_close_to_the_middle():
     problem, search = js.qubo(COUPLINGS), js.simulated_bifurcation(num_steps=8, time_step=1e-6)
     state = js.init(0, problem, search, num_searches=200)

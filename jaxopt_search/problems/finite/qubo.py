@@ -84,9 +84,9 @@ class Dense:
         matrix = self.matrix.astype(jnp.float32)
         return jnp.matmul(matrix, values, precision=lax.Precision.HIGHEST)
 
-    def sum_of_squares(self) -> jax.Array:
-        """Returns the sum of the squares of all couplings, each counted twice, [] float32."""
-        return jnp.square(self.matrix.astype(jnp.float32)).sum()
+    def norm(self) -> jax.Array:
+        """Returns `floats.norm` of the couplings, each counted twice, [] float32."""
+        return floats.norm(self.matrix.astype(jnp.float32))
 
     def least(self, values: jax.Array) -> jax.Array:
         """Returns [n] int32, the least value of each variable and of those coupled with it.
@@ -165,9 +165,9 @@ class Sparse:
         """Like `Dense.weighted`."""
         return Sparse(self.lists, self.values.astype(jnp.float32)).sums(values)
 
-    def sum_of_squares(self) -> jax.Array:
-        """Like `Dense.sum_of_squares`."""
-        return jnp.square(self.values.astype(jnp.float32)).sum()
+    def norm(self) -> jax.Array:
+        """Like `Dense.norm`."""
+        return floats.norm(self.values.astype(jnp.float32))
 
     def least(self, values: jax.Array) -> jax.Array:
         """Like `Dense.least`."""
