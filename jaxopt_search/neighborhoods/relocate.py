@@ -46,8 +46,6 @@ class Relocation(NamedTuple):
 class Relocate(Neighborhood):
     """All n (n - 2) relocations of a TSP, of symmetric or asymmetric distances.
 
-    Problems without `distance` between cities are refused.
-
     With 2 cities or fewer there are none, and proposals are null moves.
 
     Example:
@@ -65,7 +63,7 @@ class Relocate(Neighborhood):
     space = "permutation"
 
     def init(self, problem: TSP, solution: jax.Array) -> LinkedTour:
-        check_suits("Relocate", "a TSP", problem, callable(getattr(problem, "distance", None)))
+        check_suits("Relocate", "a TSP", problem, isinstance(problem, TSP))
         after, before = jnp.roll(solution, -1), jnp.roll(solution, 1)
         last, position = problem.n - 1, lax.iota(jnp.int32, problem.capacity)
         after = jnp.where(position == last, solution[0], after)

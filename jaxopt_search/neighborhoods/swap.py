@@ -9,7 +9,7 @@ from jax import lax
 
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.backends.random import another, below
-from jaxopt_search.checks import check_suits
+from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.contracts import solution_shape
 from jaxopt_search.types import Entries, Enumerable, EnumerableMoves, Moves, Words, null_delta
 
@@ -225,6 +225,9 @@ class InsertSegment(Moves):
     """
 
     max_length: int = 3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_length", check_count("max_length", self.max_length))
 
     num_words = 3
     space = "permutation"

@@ -197,6 +197,8 @@ def cosine(start: float, num_steps: int, end: float = 0.0) -> Schedule:
     """
     import optax
 
+    if not check_number("start", start) > 0:
+        raise ValueError(f"start is {start}, expected a temperature above 0")
     return optax.cosine_decay_schedule(start, num_steps, alpha=end / start)
 
 
@@ -216,6 +218,7 @@ def warm_restarts(
       >>> [round(float(schedule(step)), 3) for step in (500, 999, 1000, 3000)]
       [50.0, 0.0, 100.0, 0.0]
     """
+    num_cycles = check_count("num_cycles", num_cycles)
     lengths = [round(num_steps * longer**cycle) for cycle in range(num_cycles)]
     ends = [sum(lengths[: cycle + 1]) for cycle in range(num_cycles - 1)]
     return join([cosine(start, length, end) for length in lengths], ends)

@@ -121,5 +121,5 @@ def test_what_cannot_be_padded():
         problem.padded().padded()
     with refuses(ValueError, "evaluation is 'serial', expected 'histogram'"):
         js.nqueens(9, "serial").padded()
-    with refuses(ValueError, "capacity is 0"):
-        js.greedy_placement(jax.random.key(0), 9, 4, 0)
+    with refuses(ValueError, "capacity is 8"):
+        js.greedy_placement(jax.random.key(0), 9, 4, 8)

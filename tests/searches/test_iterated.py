@@ -184,3 +184,5 @@ def test_what_it_refuses():
         js.iterated_local_search(js.SwapTable(), num_kicks=0)
     with refuses(ValueError, "max_path is 0"):
         js.DoubleBridge(0)
+    with refuses(ValueError, "max_length is 2.5"):
+        js.InsertSegment(2.5)

@@ -92,14 +92,16 @@ def test_what_is_no_schedule_is_refused(schedule, error, message):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("factory", "arguments", "message"),
     [
-        ((float("inf"), 0.9, 1), "start is inf, expected"),
-        ((1.0, 1.1, 1), "alpha is 1.1, expected"),
-        ((1.0, 0.9, 0), "steps_per_temperature is 0, expected"),
+        (schedules.geometric, (float("inf"), 0.9, 1), "start is inf, expected"),
+        (schedules.geometric, (1.0, 1.1, 1), "alpha is 1.1, expected"),
+        (schedules.geometric, (1.0, 0.9, 0), "steps_per_temperature is 0, expected"),
+        (schedules.cosine, (0.0, 10), "start is 0.0, expected"),
+        (schedules.warm_restarts, (1.0, 10, 0), "num_cycles is 0, expected"),
     ],
 )
-def test_geometric_checks_its_numbers(arguments, message):
-    """The factory names what is out of range."""
+def test_factories_check_their_numbers(factory, arguments, message):
+    """They name what is out of range."""
     with pytest.raises(ValueError, match=message):
-        schedules.geometric(*arguments)
+        factory(*arguments)

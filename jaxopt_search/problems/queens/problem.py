@@ -131,7 +131,7 @@ def greedy_placement(
 
     Raises:
       TypeError: if `key` is no typed key.
-      ValueError: if `n` or `tries` is out of range.
+      ValueError: if `n`, `capacity` or `tries` is out of range.
 
     Example:
       >>> import jaxopt_search as js
@@ -141,7 +141,9 @@ def greedy_placement(
     """
     if capacity is None:
         capacity = n = check_count("n", n, 1, MAX_QUEENS)
-    capacity, tries = check_count("capacity", capacity, 1, MAX_QUEENS), check_count("tries", tries)
+    least = n if isinstance(n, int) else 1
+    capacity = check_count("capacity", capacity, least, MAX_QUEENS)
+    tries = check_count("tries", tries)
     lane, data = lax.iota(jnp.int32, tries), random.data_of(key)
 
     def diagonals(row: jax.Array, column: jax.Array) -> tuple[jax.Array, jax.Array]:
