@@ -119,7 +119,9 @@ def work(i, given, own):
         jnp.sum(jax.lax.population_count(some) + jax.lax.clz(some)),
         jnp.sum(jnp.cumsum(entries, axis=1) * (wide % 5)),
         jnp.sum(jnp.cumsum(memory.load(table, (high, few)), axis=1) * (few + high)),
-        jnp.sum((some[32:] - some[:32]) * jax.lax.iota(jnp.int32, 32)) + some[:9:8][1] + some[41],
+        jnp.sum((some[32:] - some[:32]) * jax.lax.iota(jnp.int32, 32)),
+        jnp.max(jax.lax.slice(some, (3,), (48,), (6,)) * jax.lax.iota(jnp.int32, 8)),
+        jax.lax.slice(some, (41,), (42,)).reshape(()),
     ]
     out = memory.store(out, lane, jnp.cumsum(some), lane < 64)
     place = jnp.minimum(lane, 49)  # lanes in excess read what another one has written
@@ -147,7 +149,7 @@ GIVEN = (
 
 
 def launched(implementation, num_warps):
-    own = jnp.zeros((3, 96), jnp.int32), jnp.zeros((3, 16), jnp.int32)
+    own = jnp.zeros((3, 96), jnp.int32), jnp.zeros((3, 24), jnp.int32)
     options = {"num_warps": num_warps, "implementation": implementation}
     given = jax.tree.map(jnp.asarray, GIVEN)
     return jax.device_get(backends.launch(work, jnp.int32(5), given, own, **options))
