@@ -11,6 +11,7 @@ from qaps import KINDS, double_sum, matrices
 
 import jaxopt_search as js
 from jaxopt_search.problems.qap.build import qap
+from jaxopt_search.problems.qap.construction import constructed_assignment
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,6 +41,20 @@ def test_swap_delta_is_the_change_in_cost(n, kind):
     problem = qap(*matrices(n, kind))
     assert problem.is_symmetric == (kind == "symmetric")
     js.testing.check_neighborhood(js.DeltaSwap(), problem, implementations=False)
+
+
+@pytest.mark.parametrize("num_fixed", [0, 1, 8, 9])
+def test_large_flows_are_constructed_over_short_distances(num_fixed):
+    """Of asymmetric matrices both ways count; what is fixed stays."""
+    n, rng = 9, np.random.default_rng(num_fixed)
+    flow, distance = matrices(n, "asymmetric")
+    pairs = np.stack([rng.permutation(n), rng.permutation(n)], axis=1)[:num_fixed]
+    found = constructed_assignment(qap(flow, distance, partial_match=pairs))
+    assert sorted(found) == list(range(n))
+    np.testing.assert_array_equal(found[pairs[:, 0]], pairs[:, 1])
+    flows, distances = ((one + one.T).sum(axis=1) for one in (flow, distance))
+    free = np.setdiff1d(np.arange(n), pairs[:, 0])
+    assert (np.diff(distances[found[free[np.argsort(-flows[free])]]]) >= 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 3, 30])
