@@ -8,7 +8,6 @@ Source: "Parallel schemes of the N-Queens fitness function on CPU and GPU".
 """
 
 import functools
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
@@ -43,7 +42,7 @@ _MOST_IN_KERNEL = 2**22
 _MOST_PAIRS_BYTES, _BYTES_PER_PAIR = 2**31, 8
 _RANGES_PER_THREAD = 8
 _BLOCK = 64
-"""Rows that a thread compares in one go; their attacks on a column add up in a byte."""
+"""Rows that a thread compares in one go."""
 
 
 # On the device: Algorithms 1 and 7 on.
@@ -353,31 +352,16 @@ def _attacks(queens: np.ndarray) -> Callable[[int, int], int]:
     """Returns a function that counts how often queens in some rows attack queens behind them."""
     place = np.arange(len(queens), dtype=queens.dtype)
     diagonals = queens + place, queens - place
-    own_of_thread = threading.local()
-
-    def room(rows: int, columns: int) -> np.ndarray:
-        """Returns an array that the thread has used before: new memory would be cleared first."""
-        if not hasattr(own_of_thread, "room"):
-            own_of_thread.room = np.empty(_BLOCK * (len(queens) + 8), bool)
-        return own_of_thread.room[: rows * columns].reshape(rows, columns)
-
-    def of_block(first: int, last: int) -> int:
-        # Eight columns are summed up as one word, which takes no lock and an eighth of the time.
-        behind = len(queens) - last
-        alike = room(last - first, -(-behind // 8) * 8)
-        alike[:, behind:] = False
-        attacks = 0
-        for diagonal in diagonals:
-            own = diagonal[first:last, None]
-            np.equal(own, diagonal[last:], out=alike[:, :behind])
-            columns = np.add.reduce(alike.view(np.uint64), axis=0).view(np.uint8)
-            among = np.triu(own == diagonal[first:last], 1)
-            attacks += int(columns.sum(dtype=np.int64)) + int(np.count_nonzero(among))
-        return attacks
 
     def count(first: int, last: int) -> int:
-        blocks = range(first, last, _BLOCK)
-        return sum(of_block(start, min(start + _BLOCK, last)) for start in blocks)
+        attacks = 0
+        for start in range(first, last, _BLOCK):
+            end = min(start + _BLOCK, last)
+            for diagonal in diagonals:
+                own = diagonal[start:end, None]
+                attacks += np.count_nonzero(own == diagonal[end:])
+                attacks += np.count_nonzero(np.triu(own == diagonal[start:end], 1))
+        return int(attacks)
 
     return count
 
