@@ -91,21 +91,26 @@ def run(
     # Computed for all searches together and outside of kernels, whose exponential may differ from
     # XLA's in the last bit.
     controls = jax.vmap(control_of)(lax.iota(jnp.int32, max_steps(implementation)))
-    shared, own = (fixed, controls), (keys, running)
 
-    def step_alone(
-        i: jax.Array, shared: tuple[Fixed, Any], own: tuple[random.Key, Running]
-    ) -> tuple[random.Key, Running]:
-        (fixed, controls), (key, running) = shared, own
-        control = jax.tree.map(lambda table: memory.load(table, i), controls)
-        return key, _one_step(fixed, key, i, control, running)
-
-    def search_alone(shared: Any, own: Any, num_steps: jax.Array) -> Any:
-        return lax.fori_loop(0, num_steps, lambda i, own: step_alone(i, shared, own), own)
+    def control_at(i: jax.Array, controls: Any) -> Any:
+        return jax.tree.map(lambda table: memory.load(table, i), controls)
 
     if implementation == "native":
-        search_each = jax.vmap(native.as_one_function(search_alone), in_axes=(None, None, 0, None))
-        return search_each(num_steps < 0, shared, own, num_steps)[1]
+
+        def search_alone(
+            fixed: Fixed, controls: Any, key: random.Key, running: Running, num_steps: jax.Array
+        ) -> Running:
+            step = lambda i, to: _one_step(fixed, key, i, control_at(i, controls), to)  # noqa: E731
+            return lax.fori_loop(0, num_steps, step, running)
+
+        each = jax.vmap(native.as_one_function(search_alone), (None, None, None, 0, 0, None))
+        return each(num_steps < 0, fixed, controls, keys, running, num_steps)
+
+    def step_alone(i: jax.Array, shared: Any, own: Any) -> tuple[random.Key, Running]:
+        (fixed, controls), (key, running) = shared, own
+        return key, _one_step(fixed, key, i, control_at(i, controls), running)
+
+    shared, own = (fixed, controls), (keys, running)
     num_warps = fixed.search.num_warps(fixed.problem, len(keys.first))
     how: Any = {"implementation": implementation, "num_warps": num_warps}
     return backends.launch(step_alone, num_steps, shared, own, **how)[1]
