@@ -7,7 +7,7 @@
     python -m experiments.queens --anneal 1000 --schemes coarse,numba_histogram --runs 3
     python -m experiments.queens --solve 3000 --runs 30
     python -m experiments.queens --set 1000 --solutions 100000
-    python -m experiments.queens --report nqueens.jsonl --figure 4 --plot schemes.png
+    python -m experiments.queens --report nqueens.jsonl --figure 4
 
 After "Parallel schemes of the N-Queens fitness function on CPU and GPU". Seconds are medians of
 several calls after one that warms up; placements lie on the device. What would take longer than

@@ -1,7 +1,6 @@
 """See `experiments.queens`."""
 
 import argparse
-import functools
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,6 @@ from typing import Any
 import jaxopt_search as js
 from experiments import common, flag_types, one_core, queens
 from experiments.queens.compiled import COMPILED
-from experiments.queens.plots import draw
 from experiments.queens.runs import Measurement, execute
 from experiments.queens.tables import FIGURES, TABLES
 from jaxopt_search.problems.queens import attacks as evaluation
@@ -113,8 +111,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script and returns its exit status."""
 
     def show(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
-        if args.plot:
-            common.save_plot(args.plot, functools.partial(draw, args.figure, records))
         extra = [name for name in TABLES if getattr(args, name)]
         table = TABLES[extra[0]] if extra else FIGURES[args.figure]
         return table(records, markdown=args.markdown)
@@ -139,7 +135,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--sizes", type=numbers, help="of figures and tables")
     add("--runs", type=number, default=1, help="of each, seeds from 0 on")
     add("--limit", type=flag_types.limit, default=60.0, help="seconds of one line")
-    add("--plot", metavar="FILE", help="where to draw the figure")
     return common.run_script(flags, arguments, plan, show, execute)
 
 

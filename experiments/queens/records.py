@@ -1,4 +1,4 @@
-"""Which records belong together, and the figures that tables and plots share."""
+"""Which records belong together, and the figures that tables share."""
 
 import itertools
 import math
