@@ -2,7 +2,6 @@
 
     python -m experiments.notebooks
     python -m experiments.notebooks 1_quickstart 3_queens
-    python -m experiments.notebooks --check
 
 `notebooks/NAME.py` is the source: a script with a mark before each cell, `# %%` before code and
 `# %% [markdown]` before text, as Jupytext and most editors know them. It also runs as a script.
@@ -113,35 +112,18 @@ def _smaller(picture: str) -> str:
     return base64.b64encode(packed.getvalue()).decode()
 
 
-def is_current(made: dict[str, Any], path: pathlib.Path) -> bool:
-    """Returns whether a notebook has the cells of its script, and all of them have run."""
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"cells": []}
-    codes = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
-    has_run = all(cell["execution_count"] for cell in codes)
-    for cell in codes:
-        cell |= {"execution_count": None, "outputs": []}
-    return has_run and kept == made
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script and returns its exit status: 1 if `--check` finds a notebook that differs."""
+    """Makes and runs notebooks, and returns the exit status."""
     flags = argparse.ArgumentParser(
         prog="experiments.notebooks", description="Makes notebooks/*.ipynb from notebooks/*.py."
     )
     names = [script.stem for script in sources()]
     flags.add_argument("names", nargs="*", choices=[*names, []], help="default: all")
-    flags.add_argument("--check", action="store_true", help="only tell which ones differ")
     args = flags.parse_args(arguments)
-    status = 0
     for script in sources():
         if args.names and script.stem not in args.names:
             continue
         path, made = script.with_suffix(".ipynb"), notebook(script)
-        if args.check:
-            if not is_current(made, path):
-                print(f"{path.name}: differs from its script, or has not run")
-                status = 1
-            continue
         began = time.perf_counter()
         run(made)
         text = json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
@@ -149,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{path.name}: {time.perf_counter() - began:.0f} s, {len(text) // 1000} kB", flush=True
         )
-    return status
+    return 0
 
 
 if __name__ == "__main__":

@@ -29,15 +29,14 @@ def instance(n: int) -> js.QAP:
     return js.qap(*np.random.default_rng(n).integers(0, 100, (2, n, n)))
 
 
-def measure(n: int, islands: int, population: int, seconds: float, how: Any) -> dict[str, Any]:
+def measure(n: int, islands: int, population: int, seconds: float) -> dict[str, Any]:
     """Returns the record of islands of this size."""
     problem, search = instance(n), js.genetic(population_size=population)
     state = js.init(0, problem, search, num_searches=islands)
 
     def advance(generations: int) -> float:
         nonlocal state
-        options = {"implementation": how}
-        state, taken = common.timed(js.advance, problem, search, state, generations, **options)
+        state, taken = common.timed(js.advance, problem, search, state, generations)
         return taken
 
     compile_seconds = advance(0)
@@ -46,7 +45,7 @@ def measure(n: int, islands: int, population: int, seconds: float, how: Any) -> 
         taken = advance(generations)
         generations = max(generations, int(generations * min(seconds / taken, 8)))
     rates = [generations / advance(generations) for _ in range(_REPETITIONS)]
-    settings = {"n": n, "islands": islands, "population": population, "how": how}
+    settings = {"n": n, "islands": islands, "population": population, "how": "auto"}
     measured = {"generations_per_s": rates, "compile_seconds": compile_seconds}
     known = {"experiment": "qap_islands_speed", "settings": settings}
     return known | measured | common.provenance([jax.devices()[0]])
@@ -70,7 +69,7 @@ def execute(args: argparse.Namespace, runs: Runs) -> list[dict[str, Any]]:
     """Measures all sizes, and adds the records to the file."""
     records = []
     for sizes in itertools.product(args.facilities, args.islands, args.individuals):
-        records.append(measure(*sizes, args.seconds, args.implementation))
+        records.append(measure(*sizes, args.seconds))
         runs.add(records[-1])
     return records
 
@@ -83,7 +82,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--islands", type=numbers, default=[2])
     add("--individuals", type=numbers, default=[128])
     add("--seconds", type=flag_types.limit, default=0.3, help="of each repetition, about")
-    add("--implementation", default="auto")
     return common.run_script(flags, arguments, lambda args: args, report, execute)
 
 
