@@ -103,7 +103,7 @@ def _cp_sat(
     }
 
 
-def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+def table(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
     """Returns a line per type, size and way: mean cost and mean gap to the Lagrangian bound."""
     rows = []
     groups = by_group(records, "kind", "size", "way", "seconds")
@@ -115,7 +115,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
             row[4] = f"{statistics.mean(one['cost'] / one['bound'] - 1 for one in found):.3%}"
         rows.append(row)
     header = "jobs x agents | way | s | mean cost | above the bound | feasible"
-    return with_machines(records, common.table(header, rows, markdown=markdown))
+    return with_machines(records, common.table(header, rows, markdown=args.markdown))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,8 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--seeds", type=flag_types.positive, default=1, help="instances of each")
     add("--seconds", type=flag_types.limit, default=5.0, help="of each run")
     add("--devices", type=flag_types.devices, default="all")
-    show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
-    return common.run_script(flags, arguments, jobs_of, show)
+    return common.run_script(flags, arguments, jobs_of, table)
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def _job(args: argparse.Namespace, n: int) -> Job:
     return Job(settings, f"labs{n}", range(args.seeds), f"{n} signs", make)
 
 
-def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+def table(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
     """Returns a line for each number of signs; seconds are to the end of a run."""
     rows = []
     for (n, limit), group in timed_runs.by_group(records, "signs", "seconds").items():
@@ -119,7 +119,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         rows.append([*row, f"{rate:.2g}"])
     header = "signs | least energy | limit, s | best | its merit factor | least found | median s"
     header += " | longest s | flips priced/s"
-    return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
+    return timed_runs.with_machines(records, common.table(header, rows, markdown=args.markdown))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,8 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--seeds", type=number, default=1, help="runs of each, from 0 on")
     add("--seconds", type=flag_types.limit, default=60.0, help="limit of each run")
     add("--devices", type=flag_types.devices, default="all")
-    show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
-    return common.run_script(flags, arguments, jobs_of, show)
+    return common.run_script(flags, arguments, jobs_of, table)
 
 
 if __name__ == "__main__":

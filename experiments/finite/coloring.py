@@ -13,6 +13,7 @@ each seed has a graph of its own. Each run ends with a proper coloring or after 
 (`compiled_coloring`), one search for the same time.
 """
 
+import argparse
 import math
 import statistics
 import sys
@@ -75,7 +76,7 @@ def prepared(name: str, seed: int) -> Prepared:
     return Prepared(graph.name, {"colors": colors}, make)
 
 
-def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+def table(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
     """Returns a line per graph and way; a note says on what they ran.
 
     Seconds and steps are medians, those to the coloring; a run without one counts as longer than
@@ -99,7 +100,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         rows.append([*row, ",".join(map(str, sorted(left))) or "-"])
     header = "graph | vertices | edges | colors | way | searches | colored | median s | longest s"
     header += " | steps of a search | us/step | conflicts left"
-    return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
+    return timed_runs.with_machines(records, common.table(header, rows, markdown=args.markdown))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

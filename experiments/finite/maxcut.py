@@ -22,6 +22,7 @@ its own. `--ways bifurcation` is `js.simulated_bifurcation`, 1056 times, without
 Other solvers are compared with `js.solve_max_cut` by `experiments.peers --problem qubo`.
 """
 
+import argparse
 import math
 import statistics
 import sys
@@ -72,7 +73,7 @@ def prepared(name: str, seed: int) -> Prepared:
     return Prepared(name, {}, make)
 
 
-def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
+def table(records: Sequence[dict[str, Any]], args: argparse.Namespace) -> str:
     """Returns a line per graph and way; a note says on what they ran.
 
     `published` is the best cut of `gset`, and gaps are below it, in shares of it.
@@ -97,7 +98,7 @@ def table(records: Sequence[dict[str, Any]], *, markdown: bool = False) -> str:
         "graph | vertices | edges | published | way | limit, s | searches | best | mean | mean gap"
     )
     header += " | within 0.1 % | median s | as published | median s to it | us/step"
-    return timed_runs.with_machines(records, common.table(header, rows, markdown=markdown))
+    return timed_runs.with_machines(records, common.table(header, rows, markdown=args.markdown))
 
 
 def _reached(times: list[float]) -> tuple[str, str]:

@@ -52,7 +52,7 @@ def run_script(
       groups: the names of graphs that there are, by the name of a group.
       default: of these names.
       prepare: makes a graph by its name and the seed of a run.
-      table: returns the table of records.
+      table: returns the table of records, by the flags.
       ways: those that there are.
     """
 
@@ -82,8 +82,7 @@ def run_script(
     add("--seconds", type=flag_types.limit, default=10.0, help="longest run")
     add("--searches", type=number, help="side by side (default: as the solver has them)")
     add("--devices", type=flag_types.devices, default="all")
-    show = lambda records, args: table(records, markdown=args.markdown)  # noqa: E731
-    return common.run_script(flags, arguments, jobs_of, show)
+    return common.run_script(flags, arguments, jobs_of, table)
 
 
 def measured(result: js.Result, devices: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def row(records: Sequence[dict[str, Any]], levels: Sequence[float]) -> list[str]
     gaps = statistics.median(gap(end, best_known) for end in ends)
     return [
         one["instance"],
-        f"{settings['solver']} {settings['version']}".removesuffix(" not installed"),
+        f"{settings['solver']} {settings['version']}",
         settings["runs_on"],
         *map(median_time, times),
         f"{gaps:.2%}" if best_known else f"{statistics.median(ends):g}",
