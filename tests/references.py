@@ -85,6 +85,14 @@ def swaps(problem, assignment):
                 yield facility * problem.n + location, after, problem.host.cost(after)
 
 
+def undoing_swaps(problem, assignment):
+    """Yields the swaps as `slow_tabu` wants them: each undoes where both facilities are."""
+    n = problem.n
+    for entry, after, cost in swaps(problem, assignment):
+        both = entry // n, list(assignment).index(entry % n)
+        yield entry, after, cost, [u * n + int(assignment[u]) for u in both]
+
+
 def climb(problem, assignment, choose):
     """Returns the local optimum to which a slow hill climbing comes, and the moves it takes."""
     cost, entry, moves = problem.host.cost(assignment), 0, 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cases import matrices, small_qap
 from probes import refuses
-from references import course, slow_tabu, stream_at, swaps
+from references import course, slow_tabu, stream_at, undoing_swaps
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -33,14 +33,6 @@ def draws(problem, search, num_steps):
     return np.asarray(jax.vmap(at)(jnp.arange(num_steps, dtype=jnp.uint32)))
 
 
-def moves(problem, assignment):
-    """Yields the swaps as `slow_tabu` wants them: each undoes where both facilities are."""
-    n = problem.n
-    for entry, after, cost in swaps(problem, assignment):
-        both = entry // n, list(assignment).index(entry % n)
-        yield entry, after, cost, [u * n + int(assignment[u]) for u in both]
-
-
 @pytest.mark.parametrize(
     ("n", "symmetric", "settings"),
     [
@@ -60,7 +52,7 @@ def test_the_course_is_that_of_a_slow_reference(n, symmetric, settings):
     tenures = draws(problem, search, 250)
     first = np.asarray(state.representation.location)
     cost, until = problem.host.cost(first), {entry: -1 - entry for entry in range(n * n)}
-    own_moves = functools.partial(moves, problem)
+    own_moves = functools.partial(undoing_swaps, problem)
     slow = slow_tabu(first, cost, until, own_moves, lambda now, _: tenures[now], age)
     locations, best = zip(*itertools.islice(slow, 250), strict=True)
     np.testing.assert_array_equal(states.representation.location, locations)
