@@ -1,12 +1,21 @@
-"""Times to a level are what they say; peers may be missing; an interrupted comparison continues."""
+"""Each solver finds what is best of small instances; a comparison is kept, and continued."""
+
+import itertools
+from importlib import metadata
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import jaxopt_search as js
 from experiments import common
+from experiments.finite import gset
 from experiments.peers import __main__ as peers
+from experiments.peers import qap as peers_qap
+from experiments.peers import qubo as peers_qubo
+from experiments.peers import queens as peers_nqueens
 from experiments.peers import tsp as peers_tsp
+from experiments.peers.problems import PROBLEMS
 
 INSTANCE = js.datasets.planted_tsp(12, seed=0)
 BEST = INSTANCE.best_known
@@ -37,16 +46,36 @@ def test_command_writes_records_and_goes_on(tmp_path, monkeypatch, capsys):
     assert common.read(out) == records
 
 
+MATRIX = np.triu(np.random.default_rng(0).integers(-9, 10, (10, 10)))
+LOWEST = min(x @ MATRIX @ x for x in map(np.array, itertools.product((0, 1), repeat=10)))
+# Of each problem an instance, and seconds that suffice for its best solution.
+SMALL = {
+    "nqueens": (*peers_nqueens.instances(["6x4"], None), 60.0),
+    "qap": (js.datasets.planted_qap(3, 3, seed=0), 20.0),
+    "qubo": (peers_qubo.Instance("small", 10, sparse.coo_array(MATRIX), int(LOWEST)), 0.2),
+    "tsp": (INSTANCE, 0.2),
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "package", "limit"),
-    [("fast-tsp", "fast_tsp", 0.01), ("elkai", "elkai", 1), ("ortools", "ortools", 0.2)],
+    ("kind", "name"), [(kind, name) for kind in SMALL for name in PROBLEMS[kind].SOLVERS]
 )
-def test_peers_return_permutations(name, package, limit):
-    """Each peer's answer visits every city once, and its course ends at its length."""
-    pytest.importorskip(package)
-    instance = js.datasets.planted_tsp(30, seed=1)
-    solver = peers_tsp.SOLVERS[name]()
-    tour, points = solver.solve(solver.prepare(instance), 0, limit, instance.best_known)
-    assert sorted(tour) == list(range(30))
-    lengths = [length for _, length in points]
-    assert not lengths or min(lengths) == peers_tsp.cost(instance, np.array(tour))
+def test_solvers_find_the_best_of_all(kind, name, in_python, monkeypatch):
+    """So each is given the same problem, and what it returns is the best of its course."""
+    monkeypatch.setattr(metadata, "version", lambda name: "none")
+    monkeypatch.setattr(peers_qap, "_STEPS_BETWEEN_LOOKS", 3600)
+    problem, (instance, limit) = PROBLEMS[kind], SMALL[kind]
+    try:
+        solver = problem.SOLVERS[name]()
+    except ImportError:
+        pytest.skip(f"{name} is not installed")
+    limit = 1.0 if solver.unit == "runs" else limit
+    found, course = solver.solve(solver.prepare(instance), 1, limit, instance.best_known)
+    assert problem.cost(instance, found) == instance.best_known
+    assert not course or min(cost for _, cost in course) == instance.best_known
+
+
+def test_a_cut_costs_what_its_edges_weigh():
+    (instance,) = peers_qubo.instances(["G11"], None)
+    sides = np.random.default_rng(1).integers(0, 2, instance.n)
+    assert -peers_qubo.cost(instance, sides) == gset.cut(gset.graph("G11"), sides)
