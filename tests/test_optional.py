@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 import jaxopt_search as js
-from jaxopt_search.checks import imported
 from jaxopt_search.results import plotting
-
-
-def test_a_package_that_is_there_is_returned():
-    assert imported("sys", "nothing") is sys
 
 
 def many_cities():
@@ -22,11 +17,6 @@ def many_cities():
 @pytest.mark.parametrize(
     ("module", "call", "text"),
     [
-        (
-            "no_such.part",
-            lambda: imported("no_such.part", "x needs y"),
-            "x needs y: pip install no_such",
-        ),
         (
             "scipy.spatial",
             lambda: js.two_opt(many_cities()),

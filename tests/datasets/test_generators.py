@@ -90,20 +90,6 @@ def test_uniform_qap_follows_taillard():
         assert not matrix.diagonal().any()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: uniform_tsp(0, seed=0), "n is 0, expected an integer from 1"),
-        (lambda: grid_tsp(1, 5), "rows is 1, expected an integer from 2"),
-        (lambda: uniform_qap(10**6, seed=0), "n is 1000000, expected an integer from 1 to 16384"),
-    ],
-)
-def test_bad_arguments_are_named(call, message):
-    """Errors name the argument, its value and what was expected, in one line."""
-    with refuses(ValueError, message):
-        call()
-
-
 GSET = {
     "G1": (lambda: random_graph(800, 0.06, seed=8001), "2c17dd015cc1d400b57669741a726ead"),
     "G11": (lambda: toroidal_grid(100, 8, seed=8001), "35da56dac686f57ec33f052ce79f5dd6"),
@@ -174,13 +160,16 @@ def test_a_matrix_has_the_weights_on_both_sides():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: uniform_tsp(0, seed=0), "n is 0, expected an integer from 1"),
+        (lambda: grid_tsp(1, 5), "rows is 1, expected an integer from 2"),
+        (lambda: uniform_qap(10**6, seed=0), "n is 1000000, expected an integer from 1 to 16384"),
         (lambda: queen_graph(0, 3), "rows is 0"),
         (lambda: random_graph(10, 1.5, seed=0), "density is 1.5"),
         (lambda: random_graph(10, 0.5, seed=0, weights=(0.5,)), "a weight is 0.5"),
         (lambda: planar_union(10, 1, seeds=()), "seeds is empty"),
         (
             lambda: GraphInstance(name="", n=3, edges=np.array([[1, 0]]), weights=np.array([1])),
-            r"without 0 <= i < j < n",
+            "without 0 <= i < j < n",
         ),
         (
             lambda: GraphInstance(
@@ -190,8 +179,9 @@ def test_a_matrix_has_the_weights_on_both_sides():
         ),
     ],
 )
-def test_bad_graphs_are_refused(make, words):
-    with pytest.raises(ValueError, match=words):
+def test_bad_arguments_are_named(make, words):
+    """Errors name the argument, its value and what was expected, in one line."""
+    with refuses(ValueError, words):
         make()
 
 

@@ -52,7 +52,6 @@ POINTS, TOURS = np.zeros((2, 3, 2)), np.tile(np.arange(3), (2, 1))
         ({"points": POINTS + np.nan, "tours": TOURS}, "finite"),
         ({"points": POINTS, "tours": TOURS + 1}, "a tour of the 3 cities"),
         ({"points": POINTS.astype(str), "tours": TOURS}, "no archive of points and tours"),
-        (b"", "no archive of points and tours"),
         (b"PK torn", "no archive of points and tours"),
     ],
 )

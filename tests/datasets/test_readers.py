@@ -217,8 +217,6 @@ BROKEN = {
     "too many": (matrix("UPPER_ROW", "1 2\n3 4"), "7: '4' follows the last of UPPER_ROW"),
     "no number": (matrix("UPPER_ROW", "1 2.5\n0x3"), "7: '0x3' among UPPER_ROW of 3 cities"),
     "too large": (matrix("UPPER_ROW", "1 2.5\n1e13"), "7: '1e13' among UPPER_ROW of 3 cities"),
-    "no EOF": (matrix("UPPER_ROW", "1 2 3\nend"), "7: 'end' follows the last of UPPER_ROW"),
-    "no numbers": (matrix("UPPER_ROW", " "), "found 0 numbers for UPPER_ROW of 3 cities"),
     "asymmetric": (
         matrix("FULL_MATRIX", "0 1 2 1 0 3 2 4 0"),
         "FULL_MATRIX has 3 at (2, 3) and 4 at (3, 2)",
@@ -285,17 +283,12 @@ EOF
 
 
 def test_asymmetric_instances(tmp_path):
-    """The matrix as it stands, but for the diagonal; other types and sections are refused."""
+    """The matrix as it stands, but for the diagonal; other sections are refused."""
     matrix = load_tsplib(write(tmp_path, ATSP, "x.atsp")).matrix
     assert matrix.dtype == np.int64
     assert matrix.tolist() == [[0, 2, 3], [4, 0, 6], [7, 8, 0]]
-    for text, message in (
-        (ATSP.replace("TYPE: ATSP", "TYPE: TSP"), "expected a symmetric matrix under TYPE TSP"),
-        (ATSP.replace("EOF", "FIXED_EDGES_SECTION\n1 2\n-1"), "FIXED_EDGES_SECTION is not"),
-        (ATSP.replace("7 8 9999", "7 8"), "found 8 numbers for FULL_MATRIX of 3 cities"),
-    ):
-        with pytest.raises(InstanceFormatError, match=message):
-            load_tsplib(write(tmp_path, text, "x.atsp"))
+    with pytest.raises(InstanceFormatError, match="FIXED_EDGES_SECTION is not"):
+        load_tsplib(write(tmp_path, ATSP.replace("EOF", "FIXED_EDGES_SECTION\n1 2\n-1")))
 
 
 TOUR = "TYPE: TOUR\nDIMENSION: 4\nTOUR_SECTION\n1 3\n2\n4\n-1\nEOF\n"
@@ -393,7 +386,6 @@ def test_matrices_are_read_in_order(content, best_known, tmp_path):
     ("content", "message"),
     [
         ("", "1: the file is empty"),
-        ("x" + QAP, "1: 'x3' among a QAPLIB instance, expected an integer"),
         (QAP.replace(" 1\n", " \n"), "8: the end, expected two 3 x 3 matrices"),
         (QAP + "1 2\n", "8: '1', expected the end"),
         (QAP.replace("5 4", "5 4.0"), "'4.0' among a QAPLIB instance, expected an integer of"),

@@ -108,15 +108,7 @@ def test_qaplib_files_are_found_and_the_registry_knows_better(file, tmp_path, mo
     assert (instance.best_known, instance.is_optimal) == (50, True)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../../etc/passwd",
-        "%2e%2e%2fburma14",
-        "..",
-        14,
-    ],
-)
+@pytest.mark.parametrize("name", ["../../etc/passwd", 14])
 def test_names_are_no_paths(name, tmp_path):
     """Only registered names are looked up; anything else ends before the disk is touched."""
     with pytest.raises(ValueError, match=r"^name is .*not in the registry.*load_tsplib") as caught:
