@@ -48,21 +48,18 @@ def check_same(problem, padded):
         np.testing.assert_array_equal(of_more, own)
 
 
-@pytest.mark.parametrize(("kind", "capacity"), [("diagonal", 20), ("float", 13)])
-def test_costs_starts_and_deltas(kind, capacity):
-    """Of 13 facilities, also where there is room but for them."""
-    check_same(*pair(13, kind, capacity=capacity))
-
-
-def test_few_facilities():
-    """Where fewer than four can change places."""
-    check_same(*pair(3, "asymmetric"))
-
-
-def test_facilities_that_are_fixed():
-    """Six facilities, of which two are free."""
-    problem = js.qap(*matrices(6, "float"), partial_match=[[1, 3], [2, 1], [0, 5], [4, 2]])
-    padded = problem.padded(16)
+@pytest.mark.parametrize(
+    ("n", "kind", "fixed", "capacity"),
+    [
+        (13, "diagonal", None, 20),
+        (13, "float", None, 13),
+        (3, "asymmetric", None, 16),
+        (6, "float", ((1, 3), (2, 1), (0, 5), (4, 2)), 16),
+    ],
+)
+def test_costs_starts_and_deltas(n, kind, fixed, capacity):
+    """Also where there is room but for them, and where fewer than four can change places."""
+    problem, padded = pair(n, kind, fixed, capacity)
     check_same(problem, padded)
     assert int(padded.num_free) == problem.num_free
 
@@ -80,11 +77,3 @@ def test_what_the_host_keeps():
         problem.padded(5)
     with pytest.raises(ValueError, match="padded already"):
         padded.padded(20)
-
-
-def test_sizes_share_programs():
-    """Of one capacity, whatever the size."""
-    (_, first), (_, second) = pair(13, "symmetric"), pair(9, "symmetric")
-    assert jax.tree.structure(first) == jax.tree.structure(second)
-    shapes = [jax.tree.map(jnp.shape, problem) for problem in (first, second)]
-    assert jax.tree.leaves(shapes[0]) == jax.tree.leaves(shapes[1])

@@ -74,9 +74,11 @@ def test_loads_and_capacities_belong_to_costs():
 
 
 def test_where_nothing_fits_it_says_so():
+    """And a target is met by no solution that overloads an agent."""
     result = js.solve_assignment([[1, 2], [2, 1]], [3, 3], [2, 9], max_steps=2000, **QUICK)
     assert result.feasible and result.x.tolist() == [1, 1]
-    result = js.solve_assignment([[1, 2], [2, 1]], [3, 3], [2, 5], max_steps=2000, **QUICK)
+    how = QUICK | {"max_steps": 2000, "target": 10**6}
+    result = js.solve_assignment([[1, 2], [2, 1]], [3, 3], [2, 5], **how)
     assert (result.fun, result.feasible, result.success) == (np.inf, False, False)
 
 

@@ -265,7 +265,6 @@ def test_a_callback_keeps_notes(maximize, tmp_path):
 WARM = {
     "tsp": (js.solve_tsp, lambda n: (POINTS[:n],)),
     "qap": (js.solve_qap, lambda n: (SYMMETRIC[:n, :n], SYMMETRIC[:n, :n])),
-    "nqueens": (js.solve_nqueens, lambda n: (n,)),
 }
 
 

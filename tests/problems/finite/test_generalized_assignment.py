@@ -98,25 +98,6 @@ def test_bad_input_is_refused_in_one_line(make, text):
         make()
 
 
-def test_annealing_ends_at_the_brute_force_optimum():
-    """With an exact cost, from overloaded starts; three agents and six jobs."""
-    given = instance(seed=1, jobs=6)
-    problem = js.generalized_assignment(*given)
-    best = min(total for total, over in (in_full(given, x) for x in solutions(jobs=6)) if not over)
-    search = js.simulated_annealing(js.Assign(), js.geometric(200.0, 0.9, 20), moves_per_search=2)
-    result = js.solve(problem, search, 0, num_searches=64, max_steps=1000)
-    assert (result.fun, result.feasible) == (best, True)
-    assert best == problem.host.cost(result.x)
-
-
-def test_where_nothing_is_feasible_the_run_is_no_success():
-    """And a target is met by no solution that overloads an agent."""
-    problem = js.generalized_assignment(ONES, ONES, [1, 1])
-    search = js.hill_climbing(js.Assign())
-    result = js.solve(problem, search, 0, num_searches=2, max_steps=50, target=10**6)
-    assert (result.fun, result.feasible, result.success) == (np.inf, False, False)
-
-
 @pytest.mark.parametrize("kind", ["integer", "float"])
 def test_no_feasible_solution_costs_less_than_the_bound(kind):
     """Of random instances, and close to it; where nothing can be feasible, it is still a number."""

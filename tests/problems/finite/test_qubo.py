@@ -152,27 +152,6 @@ def test_bad_input_is_refused_in_one_line(make, text):
         make()
 
 
-SPARSE = js.max_cut(graph(10), storage="sparse")
-TABU = js.tabu_search(js.Assign(), tenure=3)
-
-
-def solve(problem, search=TABU, **options):
-    return js.solve(problem, search, 0, **({"num_searches": 4, "max_steps": 200} | options))
-
-
-def test_tabu_search_ends_at_the_brute_force_optimum():
-    """With an exact cost, by a target; from starts of the user's own."""
-    best = max(cut(graph(10), side) for side in vectors(10))
-    result = solve(SPARSE, target=-best - 1)  # which nothing meets: one program serves all runs
-    assert result.fun == -best == SPARSE.host.cost(result.x)
-    assert isinstance(result.fun, int)
-    start = np.arange(10) % 2
-    stopped = solve(SPARSE, initial=start, target=-best)
-    assert stopped.success and stopped.fun == -best
-    none = solve(SPARSE, initial=start.tolist(), target=-best - 1, max_steps=0)
-    assert none.fun <= SPARSE.host.cost(start) and none.solutions[0].tolist() == start.tolist()
-
-
 class OtherGraph:
     """A graph of networkx, as far as it is asked."""
 

@@ -103,18 +103,6 @@ def test_storage_changes_no_distance(spread, scale):
         np.testing.assert_array_equal(first, second)
 
 
-def test_solve_tsp_computes_distances_of_halves():
-    """By both kinds of storage, a tour costs what the host says, and so does what is found."""
-    coords = np.random.default_rng(2).integers(0, 400, (50, 2)) / 2
-    tour = np.random.default_rng(3).permutation(50).astype(np.int32)
-    expected = metrics.tour_length(coords, "EUC_2D", tour)
-    for storage in ("matrix", "coordinates"):
-        problem = js.tsp_from_coords(coords, metric="EUC_2D", storage=storage)
-        assert int(cost_of(problem, tour)) == expected
-        result = js.solve_tsp(problem, max_steps=100)
-        assert result.fun == metrics.tour_length(coords, "EUC_2D", result.x) < expected
-
-
 def test_float_coordinates_far_from_the_origin_keep_their_precision():
     """Distances of a few units around (1e7, 1e7), where float32 itself has steps of 1."""
     coords = np.random.default_rng(0).uniform(0, 10, (20, 2))
