@@ -22,21 +22,15 @@ SOLVERS = {
 }
 
 
-@pytest.mark.parametrize("max_steps", [math.nan, -1], ids=str)
+@pytest.mark.parametrize("value", [math.nan, -1], ids=str)
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("max_steps", "an integer from 0"), ("max_seconds", "a number >= 0")]
+)
 @pytest.mark.parametrize("name", SOLVERS)
-def test_bad_numbers_of_steps(name, max_steps):
-    """Steps are counted in 64 bits, by all solvers."""
-    for more in ({}, {"max_seconds": 0.2}):
-        with refuses(ValueError, f"max_steps is {max_steps!r}, expected an integer from 0"):
-            SOLVERS[name](max_steps=max_steps, **more)
-
-
-@pytest.mark.parametrize("max_seconds", [math.nan, -1], ids=str)
-@pytest.mark.parametrize("name", SOLVERS)
-def test_bad_numbers_of_seconds(name, max_seconds):
-    """Seconds of any size are taken, too."""
-    with refuses(ValueError, "max_seconds is ", "expected a number >= 0"):
-        SOLVERS[name](max_seconds=max_seconds)
+def test_bad_numbers_of_steps_and_seconds(name, limit, expected, value):
+    """By all solvers, also where the other limit is given."""
+    with refuses(ValueError, f"{limit} is {value!r}, expected {expected}"):
+        SOLVERS[name](**{"max_seconds": 0.2} | {limit: value})
 
 
 def test_numbers_beyond_all_floats():

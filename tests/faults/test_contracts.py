@@ -99,11 +99,13 @@ def test_no_search(search, text):
     [
         (lambda order: None, "problem.cost returns None, expected one number, int32 or float32"),
         (lambda order: tour_length(order).astype(jnp.uint32), "dtype uint32"),
+        (lambda order: tour_length(order) > 9, "returns a number of dtype bool"),
     ],
 )
 def test_costs_that_are_none(cost, text):
     """A cost is one number of 32 bits, signed or float: of others, differences are wrong."""
-    for call in both(Own(cost)):
+    problem = Own(cost)
+    for call in (*both(problem), functools.partial(js.anneal, problem, js.Swap(), max_steps=9)):
         with refuses(TypeError, text):
             call()
 
@@ -139,22 +141,10 @@ def test_static_arrays_are_refused_at_once():
     js.init(0, Weighted(tuple(range(8))), SEARCH, num_searches=2)
 
 
-@pytest.mark.parametrize(
-    ("initial", "message"),
-    [
-        (np.arange(1, 9), "initial counts from 1, expected a permutation of 0 to 7"),
-        (np.zeros(8, int), "initial holds 0 twice"),
-    ],
-)
-def test_starts_of_an_own_problem_are_permutations(initial, message):
+def test_starts_of_an_own_problem_are_permutations():
     """If it says that its solutions are: indices out of range cost something, too."""
-    with pytest.raises(ValueError, match=message):
-        js.solve(Own(), SEARCH, 0, initial=initial, num_searches=2, max_steps=9)
-
-
-def test_annealing_refuses_costs_before_it_measures_moves():
-    with pytest.raises(TypeError, match="returns a number of dtype bool"):
-        js.anneal(Own(cost=lambda order: tour_length(order) > 9), js.Swap(), max_steps=9)
+    with pytest.raises(ValueError, match="initial counts from 1, expected a permutation of 0 to 7"):
+        solve(Own(), initial=np.arange(1, 9))
 
 
 @jax.tree_util.register_static

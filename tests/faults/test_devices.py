@@ -17,7 +17,6 @@ pytestmark = pytest.mark.devices(4)
 PROBLEM = line(0)
 SEARCH = walk()
 EXCHANGES = {
-    "none": None,
     "ring": js.ring(every=1),
     "groups": js.broadcast_best(every=2, group_size=2),
 }

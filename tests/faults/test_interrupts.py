@@ -36,15 +36,6 @@ def test_it_waits_for_the_end():
     assert done == ["compiled", "again"]
 
 
-def test_a_second_one_does_not_wait():
-    """Who presses twice is in a hurry."""
-    with pytest.raises(KeyboardInterrupt), held_back():
-        ctrl_c()
-        ctrl_c()
-        raise AssertionError("it waited")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_one_block_in_another():
     """The outer one decides."""
     done = []

@@ -180,8 +180,6 @@ def test_what_it_refuses():
         js.local_search(Jump(), NoPytree())
     with refuses(ValueError, "length is 0"):
         js.acceptance.late_acceptance(0)
-    with refuses(ValueError, "choose is 'last'"):
-        js.local_search(Jump(), js.acceptance.greedy(), choose="last")
     falling = js.local_search(Jump(), js.acceptance.threshold(lambda step: 10.0 - step))
     with refuses(ValueError, "schedule gives temperature -40.0 at step 50"):
         js.solve(levels(), falling, 0, max_steps=100)

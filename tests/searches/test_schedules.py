@@ -36,14 +36,6 @@ def test_a_schedule_may_start_over():
     np.testing.assert_allclose([schedule.on_host(step) for step in steps], expected, rtol=1e-5)
 
 
-def test_the_papers_schedule_ends_where_it_says():
-    """From 10000 by 0.99: the 1146th temperature is the last above 0.1."""
-    schedule = schedules.geometric(10_000.0, 0.99)
-    assert schedules.num_temperatures(10_000.0, 0.1, 0.99) == 1146
-    last, after = (float(schedule(jnp.int32(step))) for step in (1145, 1146))
-    assert after <= 0.1 < last
-
-
 def test_any_schedule_of_optax_steers_a_run():
     """By name, joined, warmed up: the acceptance falls to none as the temperature does."""
     cooling = optax.join_schedules(
@@ -79,29 +71,17 @@ def test_numbers_and_functions_are_schedules(schedule):
 
 
 @pytest.mark.parametrize(
-    ("schedule", "error", "message"),
+    ("make", "error", "message"),
     [
-        ("hot", TypeError, "schedule is a str, expected a number or a function"),
-        (lambda step: jnp.bool_(True), ValueError, "returns bool of shape"),
+        (lambda: schedules.as_schedule("hot"), TypeError, "expected a number or a function"),
+        (lambda: schedules.geometric(float("inf"), 0.9), ValueError, "start is inf, expected"),
+        (lambda: schedules.geometric(1.0, 1.1), ValueError, "alpha is 1.1, expected"),
+        (lambda: schedules.geometric(1.0, 0.9, 0), ValueError, "steps_per_temperature is 0, exp"),
+        (lambda: schedules.cosine(0.0, 10), ValueError, "start is 0.0, expected"),
+        (lambda: schedules.warm_restarts(1.0, 10, 0), ValueError, "num_cycles is 0, expected"),
     ],
 )
-def test_what_is_no_schedule_is_refused(schedule, error, message):
+def test_what_is_no_schedule_is_refused(make, error, message):
     """By name, before a run starts."""
     with pytest.raises(error, match=message):
-        schedules.as_schedule(schedule)
-
-
-@pytest.mark.parametrize(
-    ("factory", "arguments", "message"),
-    [
-        (schedules.geometric, (float("inf"), 0.9, 1), "start is inf, expected"),
-        (schedules.geometric, (1.0, 1.1, 1), "alpha is 1.1, expected"),
-        (schedules.geometric, (1.0, 0.9, 0), "steps_per_temperature is 0, expected"),
-        (schedules.cosine, (0.0, 10), "start is 0.0, expected"),
-        (schedules.warm_restarts, (1.0, 10, 0), "num_cycles is 0, expected"),
-    ],
-)
-def test_factories_check_their_numbers(factory, arguments, message):
-    """They name what is out of range."""
-    with pytest.raises(ValueError, match=message):
-        factory(*arguments)
+        make()
