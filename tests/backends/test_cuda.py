@@ -59,8 +59,12 @@ def test_what_is_emitted_makes_the_same_searches(name, laid_out, monkeypatch):
     assert list(map(digest, found)) == [KEPT[name]] * 2
 
 
-def check_played(monkeypatch, run):
+def check_played(monkeypatch, problem, search):
     """Checks that a run is the same by XLA, in both orders, and on a GPU if there is one."""
+
+    def run(way):
+        return js.run(5, problem, search, num_searches=2, max_steps=40, implementation=way)
+
     expected = run("xla")
     if ON_GPU:
         chex.assert_trees_all_equal(run("cuda"), expected)
@@ -75,11 +79,7 @@ def test_many_moves_take_several_warps(monkeypatch):
     problem = coords_tsp(60)
     search = js.simulated_annealing(js.two_opt(problem), 30.0, moves_per_search=128)
     assert search.num_warps(problem, 2) == 4
-
-    def run(way):
-        return js.run(5, problem, search, num_searches=2, max_steps=40, implementation=way)
-
-    check_played(monkeypatch, run)
+    check_played(monkeypatch, problem, search)
 
 
 @needs_compiler
@@ -87,11 +87,7 @@ def test_moves_of_vectors_that_are_priced_in_full(monkeypatch):
     """The best of 40 flips, by a problem that has a cost and no hooks."""
     problem, search = low_autocorrelation(40), js.tabu_search(js.Flip(), tenure=(4, 12))
     assert js.why_not_portable(problem, search) == ""
-
-    def run(way):
-        return js.run(5, problem, search, num_searches=2, max_steps=40, implementation=way)
-
-    check_played(monkeypatch, run)
+    check_played(monkeypatch, problem, search)
 
 
 def work(i, given, own):
@@ -333,11 +329,7 @@ def test_costs_in_plain_jax_run_in_kernels(name, monkeypatch):
     """Of problems of one's own: a thread prices a move."""
     problem, moves = next(parts for long, parts in own.problems().items() if long.startswith(name))
     search = js.simulated_annealing(moves, 20.0, moves_per_search=20)
-
-    def run(way):
-        return js.run(3, problem, search, num_searches=2, max_steps=30, implementation=way)
-
-    check_played(monkeypatch, run)
+    check_played(monkeypatch, problem, search)
     assert js.why_not_portable(problem, search) == ""
 
 

@@ -241,7 +241,6 @@ def test_what_happens_outside_a_run_ends_no_checkpoints(tmp_path, monkeypatch):
 
 def test_the_same_line_continues_whatever_it_began_with(tmp_path):
     """Start solutions and states count at the start only; NumPy's numbers are numbers."""
-    path = tmp_path / "run.npz"
     first = solve("annealing", 30)
     for number, start in enumerate(({"initial": first.x}, {"state": first.state})):
         path = tmp_path / f"{number}.npz"

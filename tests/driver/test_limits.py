@@ -199,18 +199,6 @@ def now(monkeypatch):
     return now
 
 
-def test_a_timer_counts_from_the_first_step(now):
-    timer = Timer(None, 2.0)
-    now[0] += 30
-    assert (timer.seconds, timer.compile_seconds) == (0.0, None)
-    timer.start_search()
-    now[0] += 1.5
-    assert (timer.seconds, timer.elapsed, timer.compile_seconds) == (1.5, 31.5, 30.0)
-    assert timer.status(10**9) == Status.RUNNING
-    now[0] += 0.5
-    assert timer.status(0) == Status.MAX_SECONDS
-
-
 def test_steps_come_before_seconds(now):
     timer = Timer(5, 0.0)
     timer.start_search()

@@ -1,4 +1,4 @@
-"""Progress: what is written where. Files and pipes are in faults/test_driver.py."""
+"""Progress: what is written where, to files, pipes, terminals and notebooks."""
 
 import contextlib
 import gc
