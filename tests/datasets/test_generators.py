@@ -124,10 +124,8 @@ def test_graphs_of_the_g_set_are_made_identically(name):
     ("graph", "n", "edges"),
     [
         (queen_graph(5, 5), 25, 160),
-        (queen_graph(8, 12), 96, 1368),
         (mycielski_graph(6), 95, 755),
     ],
-    ids=lambda value: getattr(value, "name", None),
 )
 def test_sizes_of_dimacs(graph, n, edges):
     assert (graph.n, len(graph.edges)) == (n, edges)

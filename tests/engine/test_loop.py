@@ -11,8 +11,8 @@ from probes import at_step, countdown, line, walk
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
-from jaxopt_search.engine import loop, outcome
-from jaxopt_search.engine.state import MAX_PATIENCE, make_rules
+from jaxopt_search.engine import outcome
+from jaxopt_search.engine.state import MAX_PATIENCE
 
 
 def start(*numbers, search=None):
@@ -30,15 +30,6 @@ def test_stop_tests_are_counted_from_the_start_of_the_run():
         state = js.advance(problem, search, state, first, check_every=4)
         state = js.advance(problem, search, state, 100, target=13, check_every=4)
         assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
-
-
-def test_stop_tests_are_counted_where_there_are_none():
-    """By rules without a limit, such as those of several instances at once."""
-    problem, search, state = start(20)
-    rules = make_rules(search, state.best_cost.dtype, check_every=4)
-    state = loop.advance_by(problem, search, state, 6, rules, implementation="xla")
-    state = js.advance(problem, search, state, 100, target=13, check_every=4)
-    assert (int(state.status), int(state.step)) == (js.Status.TARGET, 8)
 
 
 def test_an_exchange_after_a_billion_steps_without_one():

@@ -67,16 +67,6 @@ def test_exchanges_come_every_given_number_of_steps():
     chex.assert_trees_all_equal(whole.searches, state.searches)
 
 
-def test_groups_are_independent_runs():
-    """Searches 0 to 3 of two groups do what four searches of one group do alone."""
-    problem, search, _ = states_and_tours()
-    run = functools.partial(js.run, 0, problem, search, max_steps=100)
-    alone = run(num_searches=4, exchange=js.broadcast_best(every=5))
-    grouped = run(num_searches=8, exchange=js.broadcast_best(every=5, group_size=4))
-    first = jax.tree.map(lambda leaf: leaf[:4], grouped.searches)
-    chex.assert_trees_all_equal(alone.searches, first)
-
-
 def test_settings_are_checked():
     """A period is a positive int32."""
     for rule in (js.broadcast_best, js.ring, functools.partial(js.resample, 1.0), js.recombine):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import Case
 from probes import refuses
-from queens import assert_valid, attacks, permutations
+from queens import assert_valid
 
 import jaxopt_search as js
 from jaxopt_search.backends import random
@@ -127,35 +127,3 @@ def test_swaps_are_proposed_evenly():
     mean = 20_000 / 12
     assert (np.diag(counts) == 0).all()
     assert np.abs(counts[~np.eye(4, dtype=bool)] - mean).max() < 7 * mean**0.5
-
-
-@pytest.mark.parametrize("n", [1, 2, 100])
-def test_queens_in_conflict(n):
-    """Those that attack another, as a double loop finds them."""
-    case = Case("", js.nqueens(n), js.QueenSwap())
-    queens = permutations(n)[-1]
-    found = case.neighborhood.is_in_conflict(case.problem, placed(case, queens), jnp.arange(n))
-    np.testing.assert_array_equal(found, attacks(queens).any(axis=1))
-
-
-def test_partners_from_which_no_queen_attacks():
-    """Of four independent draws, of a share p, at least one finds with 1 - (1 - p) ** 4."""
-    n, row, number = 100, 17, 20_000
-    case = Case("", js.nqueens(n), js.QueenSwap())
-    queens = permutations(n)[-1]
-    others = np.delete(np.arange(n), row)
-    apart = np.abs(others - row)
-    is_free = np.array([(np.abs(queens[others] - queens[k]) != apart).all() for k in range(n)])
-    is_free[row] = False
-    seed = int(np.random.default_rng().integers(2**31))
-    stream = random.Stream(random.as_key(seed), jnp.uint32(0), jnp.int32(0))
-    words = stream.words(jnp.arange(number, dtype=jnp.uint32), 4)
-    propose_at = jax.jit(case.neighborhood.propose_at)
-    first, second = propose_at(case.problem, placed(case, queens), jnp.int32(row), words)
-    assert (np.asarray(first) == row).all()
-    assert set(np.asarray(second).tolist()) <= set(others.tolist())
-    p = is_free.sum() / (n - 1)
-    assert 0.05 < p < 0.5
-    share = 1 - (1 - p) ** 4
-    error = (share * (1 - share) / number) ** 0.5
-    assert abs(is_free[second].mean() - share) < 7 * error + 1 / number
