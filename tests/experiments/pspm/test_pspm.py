@@ -9,23 +9,10 @@ from experiments.pspm import runs as pspm_runs
 from experiments.pspm.runs import SCHEMES, Cooling
 
 TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
-INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6, spacing=100)]
+INSTANCE = js.datasets.grid_tsp(3, 4, spacing=100)
 
 
-def plan(table=2, **changes):
-    settings = {
-        "table": table,
-        "instances": INSTANCES,
-        "schemes": [SCHEMES[name] for name in pspm.OF_THE_PAPER],
-        "cooling": TINY,
-        "num_runs": 2,
-        "batch": None,
-        "devices": 1,
-    }
-    return pspm.Plan(**(settings | changes))
-
-
-def execute(the_plan, path=None):
+def execute(the_plan, path):
     runs = Runs(path)
     pspm.execute(the_plan, runs)
     return runs
@@ -42,8 +29,7 @@ def without_times(records):
 
 def test_an_interrupted_experiment_resumes(tmp_path, monkeypatch):
     """Killed at any run and started again, the file holds what an unbroken run writes."""
-    schemes = [SCHEMES["pssm"]]
-    the_plan = plan(instances=INSTANCES[:1], schemes=schemes, batch=2, num_runs=3)
+    the_plan = pspm.Plan(2, [INSTANCE], [SCHEMES["pssm"]], TINY, num_runs=3, batch=2, devices=1)
     whole = without_times(copy.deepcopy(execute(the_plan, tmp_path / "whole.jsonl").records))
     path, make = tmp_path / "broken.jsonl", pspm_runs.make
 
@@ -67,7 +53,7 @@ def test_the_command_runs_and_reports(tmp_path, monkeypatch, capsys):
     """Arguments reach the plan; a second call only prints; `--report` prints the same table."""
     out = str(tmp_path / "runs.jsonl")
     monkeypatch.setattr(pspm, "Cooling", lambda: TINY)
-    monkeypatch.setattr(pspm.common, "find_instances", lambda *args: INSTANCES[:1])
+    monkeypatch.setattr(pspm.common, "find_instances", lambda *args: [INSTANCE])
     command = ["--schemes", "sspm,pssm", "--runs", "2", "--devices", "1", "--out", out]
     tables = []
     for arguments in (command, command, ["--report", out]):

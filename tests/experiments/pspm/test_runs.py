@@ -13,15 +13,13 @@ from jaxopt_search.engine import starting
 from jaxopt_search.engine.devices import find_devices
 
 TINY = Cooling(start=100.0, end=1.0, alpha=0.5, sweeps=2, exchange_every=2)
-
-
-INSTANCES = [js.datasets.grid_tsp(3, 4, spacing=100), js.datasets.grid_tsp(2, 6, spacing=100)]
+INSTANCE = js.datasets.grid_tsp(3, 4, spacing=100)
 
 
 def job(seeds=(0, 1), scheme=SCHEMES["pssm"], kind="quality", limit=None, devices=1):
     found = find_devices(devices)
     limit = limit or Limit(max_steps=TINY.steps(12))
-    return Batch(INSTANCES[0], scheme, TINY, kind, limit, seeds, found)
+    return Batch(INSTANCE, scheme, TINY, kind, limit, seeds, found)
 
 
 @pytest.mark.parametrize(
