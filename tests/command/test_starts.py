@@ -24,33 +24,27 @@ def test_a_cache_that_is_refused_is_done_without(monkeypatch, capsys):
     )
 
 
+def assert_refused(kind, says, **flags):
+    """Checks that a process with these flags joins nobody and begins nothing."""
+    given = {"coordinator": None, "processes": None, "process": None, "wait": 0} | flags
+    with pytest.raises(kind, match=says), starts.agreed(argparse.Namespace(**given)):
+        raise AssertionError("it has begun")
+
+
 def test_a_coordinator_that_does_not_answer_is_named():
     """In one line, within the patience; so is an address that is none."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-        args = argparse.Namespace(
-            coordinator=address,
-            process=1,
-            wait=0,
-        )
         says = f"no coordinator answers at {address} within 0"
-        with pytest.raises(TimeoutError, match=says), starts.agreed(args):
-            raise AssertionError("it has joined nobody")
+        assert_refused(TimeoutError, says, coordinator=address, process=1)
     with socket.create_server(("127.0.0.1", 0)) as other:
-        args.coordinator, args.process = f"127.0.0.1:{other.getsockname()[1]}", 0
-        with pytest.raises(OSError, match="cannot listen at port"), starts.agreed(args):
-            raise AssertionError("it has joined nobody")
-    args.coordinator, says = "host0", "'host0', expected HOST:PORT or auto"
-    with pytest.raises(ValueError, match=says), starts.agreed(args):
-        raise AssertionError("it has joined nobody")
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        assert_refused(OSError, "cannot listen at port", coordinator=address, process=0)
+    assert_refused(ValueError, "'host0', expected HOST:PORT or auto", coordinator="host0")
 
 
 def test_a_number_of_processes_needs_a_coordinator():
     """Without, each would solve by itself."""
     for flag in ({"processes": 2}, {"process": 0}):
-        args = argparse.Namespace(
-            **{"coordinator": None, "processes": None, "process": None} | flag
-        )
-        with pytest.raises(ValueError, match="without --coordinator"), starts.agreed(args):
-            raise AssertionError("it has begun")
+        assert_refused(ValueError, "without --coordinator", **flag)
