@@ -8,10 +8,8 @@ import pytest
 import jaxopt_search as js
 from jaxopt_search.results import plotting
 
-
-def many_cities():
-    """Fewer need no SciPy."""
-    return js.tsp_from_coords(np.random.default_rng(0).random((1025, 2)), storage="coordinates")
+# Fewer need no SciPy.
+MANY = js.tsp_from_coords(np.random.default_rng(0).random((1025, 2)), storage="coordinates")
 
 
 @pytest.mark.parametrize(
@@ -19,7 +17,7 @@ def many_cities():
     [
         (
             "scipy.spatial",
-            lambda: js.two_opt(many_cities()),
+            lambda: js.two_opt(MANY),
             "candidate lists need SciPy: pip install scipy",
         ),
         (

@@ -207,7 +207,10 @@ def test_steps_come_before_seconds(now):
 
 
 def test_chunks_fit_the_limits(now):
-    """A fiftieth of the limit, no more than what is left, and never many times the last."""
+    """A fiftieth of the limit, no more than what is left, and never many times the last.
+
+    Without a limit half a second, so that Ctrl-C is answered.
+    """
     timer = Timer(10_000, 10.0)
     timer.start_search()
     assert timer.next_steps(0, 0, 0.0, 100) == 100
@@ -217,6 +220,9 @@ def test_chunks_fit_the_limits(now):
     assert timer.next_steps(0, 100, 1e9, 100) == 1
     now[0] += 9.95
     assert timer.next_steps(100, 100, 0.1, 100) in (49, 50)
+    unlimited = Timer()
+    unlimited.start_search()
+    assert unlimited.next_steps(0, 100, 0.1, 1) == 500
 
 
 CLOCKED = CALLS | {
@@ -263,13 +269,6 @@ def test_runs_keep_to_their_seconds(name):
     assert result.status == Status.MAX_SECONDS
     seconds = result.elapsed - result.compile_seconds
     assert LIMIT <= seconds <= LIMIT + 0.5 + 3 * (8 * STEP + EXCHANGE)
-
-
-def test_chunks_without_limits(now):
-    """Half a second, so that Ctrl-C is answered."""
-    timer = Timer()
-    timer.start_search()
-    assert timer.next_steps(0, 100, 0.1, 1) == 500
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from probes import refuses, small_tsp
 import jaxopt_search as js
 
 SEARCH = js.simulated_annealing(js.Swap(), 5.0)
-DISTANCE = np.random.default_rng(0).integers(1, 99, (8, 8))
-EDGE = DISTANCE + DISTANCE.T
+EDGE = np.asarray(small_tsp().matrix).reshape(8, 8)
 
 
 def _label(value):

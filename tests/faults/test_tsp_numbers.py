@@ -38,14 +38,10 @@ def test_distances_that_float32_cannot_tell_apart_are_refused():
     assert js.tsp(np.where(own < 0.5, 0.3, 0.1 + 0.2)).is_symmetric
 
 
-def long_matrix():
-    points = np.random.default_rng(0).integers(0, 10**8, (60, 2))
-    return np.rint(distances_of(points)).astype(np.int64)
-
-
 def test_tours_fit_into_int32_though_random_ones_do_not():
     """Searches start where costs are exact, and what leaves that is refused or noticed."""
-    matrix = long_matrix()
+    points = np.random.default_rng(0).integers(0, 10**8, (60, 2))
+    matrix = np.rint(distances_of(points)).astype(np.int64)
     problem, random = js.tsp(matrix), np.random.default_rng(0).permutation(60)
     result = solve(problem)
     exact = matrix[result.solutions, np.roll(result.solutions, -1, axis=-1)].sum(axis=-1)

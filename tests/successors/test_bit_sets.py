@@ -17,10 +17,6 @@ def packed(members):
     return np.packbits(padded, axis=-1, bitorder="little").view("<u4")
 
 
-def some(n, *shape):
-    return np.random.default_rng(n).random((*shape, n)) < 0.5
-
-
 @pytest.mark.parametrize("is_wide", [False, True])
 @pytest.mark.parametrize("n", [32, 200])
 def test_sets_are_those_of_numpy(n, is_wide):
@@ -29,7 +25,7 @@ def test_sets_are_those_of_numpy(n, is_wide):
     Unpacking gives the members back, they are counted over all words, and the full set has no bit
     beyond the last variable.
     """
-    members, everyone = some(n, 2, 4), np.ones(n, bool)
+    members, everyone = np.random.default_rng(n).random((2, 4, n)) < 0.5, np.ones(n, bool)
     with wide_types(is_wide), jax.numpy_dtype_promotion("strict"):
         words = bit_sets.pack(jnp.asarray(members))
         found = words, bit_sets.unpack(words, n), bit_sets.count(words), bit_sets.full(n)

@@ -17,13 +17,6 @@ ACTIVE = (3, 31, 32, 70)
 NUM_STATES, NUM_SUCCESSORS = 2400, 4
 
 
-def order_p_value(orders):
-    """Returns that of: the [N, 4] positions are uniform over all permutations."""
-    numbers = {order: k for k, order in enumerate(itertools.permutations(range(4)))}
-    found = [numbers[tuple(order)] for order in orders.tolist()]
-    return stats.chisquare(np.bincount(found, minlength=24)).pvalue
-
-
 def test_a_random_order_is_a_uniform_permutation():
     """Of four active variables in three words, over states and successors."""
     states = parts.states(NUM_STATES, 71)._replace(last=jnp.zeros(NUM_STATES, jnp.int32))
@@ -40,4 +33,6 @@ def test_a_random_order_is_a_uniform_permutation():
         order="random",
     )
     orders = np.asarray(found.states.values)[:, ACTIVE]
-    assert order_p_value(orders) > HIGHLY_UNLIKELY, seed
+    numbers = {order: k for k, order in enumerate(itertools.permutations(range(4)))}
+    number = [numbers[tuple(order)] for order in orders.tolist()]
+    assert stats.chisquare(np.bincount(number, minlength=24)).pvalue > HIGHLY_UNLIKELY, seed

@@ -23,11 +23,6 @@ def propose(case, representation, words):
     return jax.device_get(moves)
 
 
-def annealing(**options):
-    options = {"moves_per_search": 32} | options
-    return js.simulated_annealing(js.QueenSwap(), 0.1, **options)
-
-
 @pytest.mark.parametrize(("n", "tries"), [(1, 4), (2, 1), (30, 3), (30, 40)])
 def test_a_greedy_placement_is_that_of_a_slow_reference(n, tries):
     """Row by row the first column of some on which no queen before attacks, else the first."""
@@ -73,9 +68,9 @@ def test_sizes_without_a_placement_are_refused(n, text):
 
 def test_starts_that_are_refused():
     """More attacking pairs than int32 holds."""
-    n = 65_537
+    n, search = 65_537, js.simulated_annealing(js.QueenSwap(), 0.1)
     with refuses(ValueError, "attacking pairs of initial is 2147516416, expected"):
-        js.solve(js.nqueens(n), annealing(), 0, initial=np.arange(n), max_steps=1)
+        js.solve(js.nqueens(n), search, 0, initial=np.arange(n), max_steps=1)
 
 
 def test_the_most_attacking_pairs():
