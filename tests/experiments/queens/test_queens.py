@@ -7,10 +7,6 @@ from experiments.queens import __main__ as nqueens
 from experiments.queens import runs as runs_of
 
 
-def cells(text):
-    return [line.split() for line in text.splitlines()]
-
-
 @pytest.fixture
 def script(tmp_path, monkeypatch, capsys):
     """Runs the script with flags, twice with the same file; returns what it printed and wrote."""
@@ -26,7 +22,7 @@ def script(tmp_path, monkeypatch, capsys):
         assert (capsys.readouterr().out, common.read(out)) == (printed, runs)
         assert nqueens.main([*flags[:-2], "--report", str(out)]) == 0
         assert capsys.readouterr().out == printed
-        return cells(printed), runs
+        return [line.split() for line in printed.splitlines()], runs
 
     return run
 
