@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxopt_search.backends import tables
 from jaxopt_search.backends.memory import load
@@ -16,8 +15,8 @@ from jaxopt_search.backends.random import below
 from jaxopt_search.checks import check_count, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
-from jaxopt_search.neighborhoods.two_opt import on_lists
 from jaxopt_search.problems.tsp import assignment, traced
+from jaxopt_search.problems.tsp.candidates import with_room
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import Span, Words, null_delta
@@ -165,9 +164,4 @@ def three_opt(problem: TSP, *, num_candidates: int = 10) -> ThreeOpt:
     if problem.matrix is None or traced.is_on_device_only(problem):
         raise ValueError("problem has no matrix on the host, expected one built by tsp")
     lists, *_ = assignment.likeliest(problem, num_candidates)
-    return three_opt_on_lists(problem, lists, num_candidates)
-
-
-def three_opt_on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> ThreeOpt:
-    """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
-    return ThreeOpt(candidates=on_lists(problem, lists, num_candidates).candidates)
+    return ThreeOpt(candidates=with_room(problem, lists, num_candidates))

@@ -8,11 +8,10 @@ optimization", 1997.
 
 import dataclasses
 import functools
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from jaxopt_search.backends import memory, tables
@@ -22,7 +21,6 @@ from jaxopt_search.checks import check_count, check_option, check_suits
 from jaxopt_search.neighborhoods import array_tour
 from jaxopt_search.neighborhoods.array_tour import ArrayTour, wrap, wrap_before, wrap_behind
 from jaxopt_search.problems.tsp import traced
-from jaxopt_search.problems.tsp.candidates import with_room
 from jaxopt_search.problems.tsp.problem import TSP, Place
 from jaxopt_search.pytrees import pytree
 from jaxopt_search.types import ByElement, Span, Words, null_delta
@@ -293,14 +291,4 @@ def two_opt(
         raise ValueError("problem has asymmetric distances, expected symmetric ones; use three_opt")
     num_candidates = check_count("num_candidates", num_candidates)
     check_option("candidates", candidates, ("nearest", "spread"))
-    return from_candidates(traced.candidate_lists(problem, num_candidates, candidates))
-
-
-def on_lists(problem: TSP, lists: np.ndarray, num_candidates: int) -> TwoOpt:
-    """Returns the moves of candidate lists [n, K] int32, with K up to `num_candidates`."""
-    return from_candidates(with_room(problem, lists, num_candidates))
-
-
-def from_candidates(lists: Any) -> TwoOpt:
-    """Returns the moves of candidate lists [capacity, K] int32, on the host or on the device."""
-    return TwoOpt(candidates=jax.device_put(lists))
+    return TwoOpt(candidates=traced.candidate_lists(problem, num_candidates, candidates))

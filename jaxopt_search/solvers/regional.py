@@ -24,7 +24,7 @@ from jaxopt_search.engine import loop, starting, stepping
 from jaxopt_search.engine.devices import AXIS, default_device, for_device, is_cpu
 from jaxopt_search.engine.state import make_rules
 from jaxopt_search.neighborhoods.three_opt import DoubleBridge
-from jaxopt_search.neighborhoods.two_opt import KINDS, from_candidates
+from jaxopt_search.neighborhoods.two_opt import KINDS, TwoOpt
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.tsp import curves, regions, traced
 from jaxopt_search.problems.tsp.problem import TSP, Ties
@@ -167,7 +167,7 @@ class RegionalSearch(SolutionSearch):
         """Returns the order, [m] int32, in which a region is passed after a search of it."""
         problem, near, away = part
         search = iterated_local_search(
-            from_candidates(near),
+            TwoOpt(candidates=near),
             DoubleBridge(),
             acceptance=metropolis(temperature * away),
         )

@@ -31,7 +31,7 @@ from jaxopt_search.engine.state import RunState, make_rules
 from jaxopt_search.exchanges import Recombine, recombine
 from jaxopt_search.interrupts import held_back
 from jaxopt_search.neighborhoods import SwapTable
-from jaxopt_search.neighborhoods.two_opt import from_candidates
+from jaxopt_search.neighborhoods.two_opt import TwoOpt
 from jaxopt_search.problems import padding
 from jaxopt_search.problems.host import ON_DEVICE
 from jaxopt_search.problems.qap.construction import constructed_assignment
@@ -83,7 +83,7 @@ class Tours(NamedTuple):
         hottest = self.recipe.hottest * jnp.where(tree > 0, tree, scale)
         near = traced.neighbors(problem, self.recipe.num_candidates, "spread")
         ingredients = Ingredients(
-            cooling_search(self.recipe, from_candidates(near)),
+            cooling_search(self.recipe, TwoOpt(candidates=near)),
             (hottest, self.recipe.coldest * scale),
             EdgeAssembly(candidates=near),
         )

@@ -23,8 +23,8 @@ from jaxopt_search.engine.devices import (
     host_driver,
     is_cpu,
 )
-from jaxopt_search.neighborhoods.three_opt import three_opt_on_lists
-from jaxopt_search.neighborhoods.two_opt import on_lists
+from jaxopt_search.neighborhoods.three_opt import ThreeOpt
+from jaxopt_search.neighborhoods.two_opt import TwoOpt
 from jaxopt_search.problems.matrix_input import DType, is_stack
 from jaxopt_search.problems.tsp import assignment, candidates, paths
 from jaxopt_search.problems.tsp.build import as_tsp, stack_of_coords
@@ -302,11 +302,13 @@ def _ingredients(problem: TSP, padded: TSP, recipe: Recipe, near: np.ndarray | N
     if near is None:
         near, extra = assignment.likeliest(problem, recipe.num_candidates)
         scale = extra.mean(where=np.isfinite(extra)) or scales.near_distance(problem)
-        search = cooling_search(recipe, three_opt_on_lists(padded, near, recipe.num_candidates))
+        lists = candidates.with_room(padded, near, recipe.num_candidates)
+        search = cooling_search(recipe, ThreeOpt(candidates=lists))
         return Ingredients(search, (recipe.hottest * scale, recipe.coldest * scale))
     away = scales.near_distance(problem)
     coldest = recipe.coldest * away
-    search = cooling_search(recipe, on_lists(padded, near, recipe.num_candidates))
+    lists = candidates.with_room(padded, near, recipe.num_candidates)
+    search = cooling_search(recipe, TwoOpt(candidates=lists))
     hottest = recipe.hottest * (scales.tree_edge(problem) or away)
     return Ingredients(search, (hottest, coldest), edge_assembly(padded))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias
 
+import jax
 import numpy as np
 
 from jaxopt_search.checks import imported
@@ -60,11 +61,11 @@ def neighbors(problem: TSP, num_candidates: int, kind: Kind = "nearest") -> np.n
     return lists if len(first) == n else of_cities(lists, place, num)
 
 
-def with_room(problem: TSP, lists: np.ndarray, num: int) -> np.ndarray:
+def with_room(problem: TSP, lists: np.ndarray, num: int) -> jax.Array:
     """Returns lists of n cities, [capacity, num]: where there are fewer, of the city itself."""
     own = np.arange(problem.capacity, dtype=np.int32)[:, None].repeat(num, axis=1)
     own[: len(lists), : lists.shape[1]] = lists
-    return own
+    return jax.device_put(own)
 
 
 def places(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
