@@ -140,7 +140,7 @@ def _of_numbers(name: str, numbers: np.ndarray, note: str, wanted: Wanted) -> In
     is_square, is_two = rows == columns > 0, rows == 2 * columns > 0
     if columns == 2 and rows > 0 and kind in (None, "tsp"):
         text = f"{rows} cities with coordinates{note}"
-        return Instance(text, "tsp", (numbers,), coordinates=numbers, is_integral=False)
+        return Instance(text, "tsp", (numbers,), "EUCLID", coordinates=numbers, is_integral=False)
     matrices = numbers.reshape(-1, columns, columns) if is_square or is_two else None
     if kind in (None, "tsp") and columns <= _FEW and matrices is not None and may_be_rows(matrices):
         expected = "--kind matrix" if is_square else "--kind qap"

@@ -83,7 +83,9 @@ class SizedProblem(Problem):
         solution = jnp.asarray(solution)
         if self.num_entries is not None and solution.shape != (self.capacity,):
             if not isinstance(self.num_entries, Tracer):
-                check_shape(solution, "solution", (int(self.num_entries),))
+                n, host = int(self.num_entries), self.host
+                if host is None or host.as_given is None or solution.shape != (n - 1,):  # a path
+                    check_shape(solution, "solution", (n,))
             solution = filled(solution, self.capacity)
         check_shape(solution, "solution", (self.capacity,))
         return self.cost_in_full(self.device_cost(solution))

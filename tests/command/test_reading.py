@@ -86,7 +86,7 @@ def test_a_table_that_may_be_something_else_is_refused(content, message, tmp_pat
         read(tmp_path, content)
     assert message.removeprefix("line ") in str(caught.value) and "\n" not in str(caught.value)
     found = read(tmp_path, content, columns=("1" if content.startswith("x,d") else "2", "2"))
-    assert found.data[0].shape[1] == 2 and found.metric is None
+    assert found.data[0].shape[1] == 2 and found.metric == "EUCLID"
 
 
 def test_a_matrix_with_names_and_edges_that_are_missing(tmp_path):

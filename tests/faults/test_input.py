@@ -103,6 +103,7 @@ PLACES = np.random.default_rng(0).random((3, 3))
 @pytest.mark.parametrize(
     ("data", "text"),
     [
+        ([[0, 5], [5, 0]], "data has shape (2, 2) and zeros on the diagonal"),
         (PLACES, "data has shape (3, 3), which may be places in space"),
         (COORDS[:, None], "coords are 4 instances of one city each"),
         (UPPER, "distances are 0 on one side of the diagonal; of a triangle pass d + d.T"),
@@ -118,6 +119,8 @@ def test_what_is_meant_can_be_said():
     """A triangle of free ways, a matrix of three cities, and one instance of one city."""
     assert not js.tsp(UPPER, is_symmetric=False).is_symmetric
     assert as_tsp(PLACES, metric="MATRIX").n == 3
+    for metric, cost in (("EUC_2D", 14), ("MATRIX", 10)):
+        assert as_tsp([[0, 5], [5, 0]], metric).host.cost(np.arange(2)) == cost
     for distances in (np.ones((3, 3)) - np.eye(3), [[0, 1, 2], [3, 0, 4], [5, 6, 0]]):
         assert as_tsp(distances).host.cost(np.arange(3)) in (3, 10)
     assert [len(one) for one in stack_of_coords(COORDS[None, :1])] == [1]

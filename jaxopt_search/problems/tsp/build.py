@@ -67,8 +67,8 @@ def as_tsp(
     """Returns the TSP that `data` stands for.
 
     Args:
-      data: a `TSP`; a `TSPInstance`; [n, 2] coordinates, two cities included; or an [n, n] matrix,
-        which of three cities must not look like places in space.
+      data: a `TSP`; a `TSPInstance`; [n, 2] coordinates; or an [n, n] matrix. What of two or three
+        cities may be one or the other is refused.
       metric: the rule by which coordinates give distances, as in `tsp_from_coords`, or `"MATRIX"`
         for a matrix, also of two or three cities. None for the Euclidean metric of coordinates.
       dtype: as in `tsp`; `data` is a matrix if it is given.
@@ -93,6 +93,13 @@ def as_tsp(
     shape = matrix_input.quick_shape(data)
     if metric == "MATRIX" or is_matrix:
         return tsp(data, dtype=dtype, forbidden=forbidden)
+    if metric is None and shape == (2, 2):
+        numbers = real_array(data, "data")
+        if numbers.any() and not numbers.diagonal().any():
+            raise ValueError(
+                "data has shape (2, 2) and zeros on the diagonal, which may be coordinates or"
+                " distances; expected metric='EUCLID' or 'MATRIX' to say which"
+            )
     if metric is not None or (len(shape) == 2 and shape[1] == 2):
         return tsp_from_coords(data, metric=metric or "EUCLID")
     if shape == (3, 3) and matrix_input.may_be_rows(real_array(data, "distances")):
