@@ -296,13 +296,26 @@ def plain(read, k):
     return tuple(part.astype(jnp.int32) for part in parts)
 
 
+def rare(read, k):
+    """Likewise, what hardly anybody writes."""
+    numbers, table, _ = read
+    high = k.astype(jnp.uint32) - 9  # some are 2**32 less
+    bits = (numbers + k).astype(jnp.uint8)
+    parts = [
+        jnp.sum(jax.lax.shift_right_arithmetic(bits, bits % 11).astype(jnp.int32))
+        + jax.lax.shift_right_arithmetic(high, high % 40).astype(jnp.int32),
+    ]
+    return tuple(part.astype(jnp.int32) for part in parts)
+
+
 @needs_compiler
-def test_plain_jax_of_each_lane(monkeypatch):
+@pytest.mark.parametrize("program", [plain, rare])
+def test_plain_jax_of_each_lane(program, monkeypatch):
     """Loops, scatters, slices, scans and sums in arrays of a thread's own: what XLA gives."""
     num_lanes = 128
 
     def work(i, given, own):
-        made = memory.each(plain, given, memory.lanes(num_lanes) % 60 + i)
+        made = memory.each(program, given, memory.lanes(num_lanes) % 60 + i)
         for number, values in enumerate(made):
             where = (jnp.int32(number), memory.lanes(num_lanes))
             own = memory.store(own, where, values, jnp.bool_(True))

@@ -66,7 +66,9 @@ template <class V> FN V shift_right_logical(V a, V by) {
   return (uint64_t)by < 8 * sizeof a ? (V)(unsigned_of(a) >> by) : (V)0;
 }
 template <class V> FN V shift_right_arithmetic(V a, V by) {
-  return (V)(a >> ((uint64_t)by < 8 * sizeof a ? by : (V)(8 * sizeof a - 1)));
+  const V far = (uint64_t)by < 8 * sizeof a ? by : (V)(8 * sizeof a - 1);
+  const bool is_filled = (V)-1 > 0 && a >> (8 * sizeof a - 1);  // an unsigned one, by ones
+  return is_filled ? (V)~((V)~a >> far) : (V)(a >> far);
 }
 
 template <class V> FN V sign(V a) { return (V)((a > (V)0) - (a < (V)0)); }
