@@ -304,6 +304,8 @@ def rare(read, k):
     parts = [
         jnp.sum(jax.lax.shift_right_arithmetic(bits, bits % 11).astype(jnp.int32))
         + jax.lax.shift_right_arithmetic(high, high % 40).astype(jnp.int32),
+        jnp.sum(jax.lax.dynamic_slice(numbers, (high,), (5,)) * jnp.arange(5)),
+        numbers[high] + jnp.take(numbers, high, mode="fill", fill_value=5),
     ]
     return tuple(part.astype(jnp.int32) for part in parts)
 

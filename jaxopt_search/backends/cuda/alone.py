@@ -311,7 +311,7 @@ class Alone:
     def _clamped(self, starts: Sequence[str], shape: Any, sizes: Any) -> list[str]:
         """Returns where slices of some sizes begin, moved into an array."""
         return [
-            self.define(np.int32, f"clamp(0, (int)({start}), {whole - size})")
+            self.define(np.int32, f"clamp(0, index_of({start}), {whole - size})")
             for start, whole, size in zip(starts, shape, sizes, strict=True)
         ]
 
@@ -390,7 +390,7 @@ class Alone:
         def at(place: Place) -> str:
             row = tuple(place[axis] for axis in batch)
             starts = {
-                axis: self.define(np.int32, f"(int)({indices.at((*row, str(k)))})")
+                axis: self.define(np.int32, f"index_of({indices.at((*row, str(k)))})")
                 for k, axis in enumerate(numbers.start_index_map)
             }
             where, tests = ["0"] * len(sizes), []
@@ -430,7 +430,7 @@ class Alone:
             for axis, offset in zip(window, numbers.update_window_dims, strict=True):
                 where[axis] = place[offset]
             for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
-                start = f"(int)({indices.at((*row, str(k)))})"
+                start = f"index_of({indices.at((*row, str(k)))})"
                 where[axis] = self.define(np.int32, f"{start} + {where[axis]}")
             entry, update = f"{name}[{_flat(tuple(where), shape)}]", updates.at(place)
             value = f"{op}::of({entry}, {update})" if op else update
@@ -443,7 +443,7 @@ class Alone:
         for place in np.ndindex(*updates.shape):
             row, index = tuple(map(str, place)), ["0"] * len(array.shape)
             for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
-                index[axis] = self.define(np.int32, f"(int)({indices.at((*row, str(k)))})")
+                index[axis] = self.define(np.int32, f"index_of({indices.at((*row, str(k)))})")
             changes.append((tuple(index), self.define(array.dtype, updates.at(row))))
 
         def at(place: Place) -> str:

@@ -71,6 +71,12 @@ template <class V> FN V shift_right_arithmetic(V a, V by) {
   return is_filled ? (V)~((V)~a >> far) : (V)(a >> far);
 }
 
+// An index as an int, the nearest one: those beyond are beyond any array.
+template <class V> FN int index_of(V a) {
+  if ((V)(int)a == a && ((int)a < 0) == (a < 0)) return (int)a;
+  return a < 0 ? -2147483647 - 1 : 2147483647;
+}
+
 template <class V> FN V sign(V a) { return (V)((a > (V)0) - (a < (V)0)); }
 FN float sign(float a) { return a != a || a == 0 ? a : a > 0 ? 1.f : -1.f; }
 FN double sign(double a) { return a != a || a == 0 ? a : a > 0 ? 1. : -1.; }
