@@ -427,14 +427,18 @@ class Alone:
         with self.loops(updates.shape) as place:
             batch = (axis for axis in range(len(place)) if axis not in numbers.update_window_dims)
             row, where = tuple(place[axis] for axis in batch), ["0"] * len(shape)
+            room = list(shape)  # of where a window fits in
             for axis, offset in zip(window, numbers.update_window_dims, strict=True):
                 where[axis] = place[offset]
+                room[axis] -= updates.shape[offset] - 1
+            starts = ["0"] * len(shape)
             for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
-                start = f"index_of({indices.at((*row, str(k)))})"
-                where[axis] = self.define(np.int32, f"{start} + {where[axis]}")
+                index = f"index_of({indices.at((*row, str(k)))})"
+                starts[axis] = self.define(np.int32, index)
+                where[axis] = f"({starts[axis]} + {where[axis]})"
             entry, update = f"{name}[{_flat(tuple(where), shape)}]", updates.at(place)
             value = f"{op}::of({entry}, {update})" if op else update
-            self.put(f"if ({_within(where, shape)}) {entry} = {value};")
+            self.put(f"if ({_within(starts, room)}) {entry} = {value};")
         return [stored(name, shape, dtype)]
 
     def _updated(self, numbers: Any, array: Array, indices: Array, updates: Array) -> Array:
