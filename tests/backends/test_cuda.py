@@ -314,6 +314,7 @@ def rare(read, k):
         jnp.sum(jax.lax.dynamic_slice(numbers, (high,), (5,)) * jnp.arange(5)),
         numbers[high] + jnp.take(numbers, high, mode="fill", fill_value=5),
         jnp.sum(_windows(table, k) * jnp.arange(16)[:, None]),
+        jnp.sum(jnp.concatenate([table[:0], table[16:]])[:, :1] + k) + k,
     ]
     return tuple(part.astype(jnp.int32) for part in parts)
 

@@ -297,7 +297,7 @@ class Alone:
                 entry = array.at((*place[:axis], own, *place[axis + 1 :]))
                 test = f"{index} < {start + size} ? {entry} : {text}"
                 text = self.define(output.aval.dtype, f"({test})" if text else entry)
-            return text
+            return text or literal(0, output.aval.dtype)  # of none
 
         weight = sum(2 + array.weight for array in inputs)
         return [Array(output.shape, output.aval.dtype, at, weight)]
