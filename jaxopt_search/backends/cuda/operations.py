@@ -147,10 +147,10 @@ def _padded(x: jax.Array, value: jax.Array, *, padding_config: Any) -> jax.Array
         if between:
             raise Unportable("uses pad between entries")
         if low or high:
-            x = lax.slice_in_dim(x, max(-low, 0), x.shape[axis] - max(-high, 0), axis=axis)
             sizes = ((*x.shape[:axis], max(n, 0), *x.shape[axis + 1 :]) for n in (low, high))
             before, behind = (jnp.full(size, value) for size in sizes)
             x = jnp.concatenate([before, x, behind], axis)
+            x = lax.slice_in_dim(x, max(-low, 0), x.shape[axis] - max(-high, 0), axis=axis)
     return x
 
 
