@@ -37,6 +37,11 @@ def test_costs_that_a_kernel_cannot_compute_are_named():
     assert stepping.choose("auto", "cuda", sorted_cost, search) == ("xla", reason)
     with pytest.raises(js.NotPortable, match="uses sort"):
         stepping.choose("cuda", "cuda", sorted_cost, search)
+    for cost, reason in (
+        (lambda data, order: order.at[data].apply(jnp.negative)[0], "a function at indices"),
+        (lambda data, order: jax.lax.bitcast_convert_type(order, jnp.int8)[0, 0], "has the bits"),
+    ):
+        assert reason in js.why_not_portable(own.Order(jnp.arange(6), 6, cost), search)
     large = own.Order(jnp.arange(9000), 9000, lambda data, order: jnp.cumsum(order * data)[-1])
     assert "more than 32768 bytes of arrays" in stepping.why_not_portable(large, search)
 

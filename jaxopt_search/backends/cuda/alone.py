@@ -420,6 +420,8 @@ class Alone:
             raise Unportable("uses indices of several arrays at once")
         kinds = {"scatter": "", "scatter-max": "Max", "scatter-min": "Min", "scatter-add": "Sum"}
         op = kinds[equation.name]
+        if not op and params["update_jaxpr"] is not None:
+            raise Unportable("applies a function at indices")
         if not op and math.prod(updates.shape) <= _FEW_UPDATES and not numbers.update_window_dims:
             return [self._updated(numbers, *inputs)]
         name = self.kept_anew(array)

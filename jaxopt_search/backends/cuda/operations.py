@@ -57,6 +57,13 @@ def _conversion(equation: Any) -> str:
     return f"({type_of(new)})({{}})"
 
 
+def _bits(equation: Any) -> str:
+    old, new = equation.inputs[0].aval, equation.outputs[0].aval
+    if old.shape != new.shape:
+        raise Unportable(f"has the bits of {old.dtype} as {new.dtype}, expected as many")
+    return f"bits_of<{type_of(new.dtype)}>({{}})"
+
+
 def _power(equation: Any) -> str:
     """Returns the product in the order in which JAX multiplies."""
     number, text, square = equation.params["y"], "", "{0}"
@@ -104,7 +111,7 @@ ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
     "device_put": "{}",  # of constants, until JAX 0.8
     "copy": "{}",
     "convert_element_type": _conversion,
-    "bitcast_convert_type": lambda eqn: f"bits_of<{type_of(eqn.outputs[0].aval.dtype)}>({{}})",
+    "bitcast_convert_type": _bits,
     "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
     "integer_pow": _power,
 }
