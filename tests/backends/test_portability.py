@@ -40,6 +40,7 @@ def test_costs_that_a_kernel_cannot_compute_are_named():
     for cost, reason in (
         (lambda data, order: order.at[data].apply(jnp.negative)[0], "a function at indices"),
         (lambda data, order: jax.lax.bitcast_convert_type(order, jnp.int8)[0, 0], "has the bits"),
+        (lambda data, order: jax.lax.reduce(order, 0, lambda a, b: a - b, (0,)), "uses reduce, "),
     ):
         assert reason in js.why_not_portable(own.Order(jnp.arange(6), 6, cost), search)
     large = own.Order(jnp.arange(9000), 9000, lambda data, order: jnp.cumsum(order * data)[-1])

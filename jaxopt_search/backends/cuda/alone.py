@@ -338,7 +338,7 @@ class Alone:
         values = {"Product": 1, "And": every_bit, "Max": least, "Min": most}
         return literal(values.get(op, 0), dtype)
 
-    def on_reduce(self, equation: Any, inputs: list[Array]) -> list[Array]:
+    def on_reduce_sum(self, equation: Any, inputs: list[Array]) -> list[Array]:
         op, axes = REDUCTIONS[equation.name], equation.params["axes"]
         (array,), (output,) = inputs, equation.outputs
         shape, dtype = output.shape, output.aval.dtype
@@ -353,8 +353,8 @@ class Alone:
                 self.put(f"{name}[{_flat(place, shape)}] = {total};")
         return [stored(name, shape, dtype) if name else number_of(total, dtype)]
 
-    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
-    on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
+    on_reduce_min = on_reduce_max = on_reduce_prod = on_reduce_sum
+    on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce_sum
 
     def on_cumsum(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array,), params = inputs, equation.params

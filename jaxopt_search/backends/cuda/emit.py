@@ -491,7 +491,7 @@ class Emitter:
         own = f"({type_of(dtype)})({value})"
         return f"reduce<{op}, {group}>({own}, t, exchange, turn)" if group > 1 else value
 
-    def on_reduce(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
+    def on_reduce_sum(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         (atom,), (output,) = equation.inputs, equation.outputs
         op, dtype = REDUCTIONS[equation.name], output.aval.dtype
         shape, axes = atom.aval.shape, equation.params["axes"]
@@ -507,8 +507,8 @@ class Emitter:
             return [{rows: self._rows_reduced(dtype, op, rows, value)}]
         raise Unportable(f"uses {equation.name} over axes {axes} of shape {shape}")
 
-    on_reduce_min = on_reduce_max = on_reduce_sum = on_reduce_prod = on_reduce
-    on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce
+    on_reduce_min = on_reduce_max = on_reduce_prod = on_reduce_sum
+    on_reduce_and = on_reduce_or = on_reduce_xor = on_reduce_sum
 
     def _all_reduced(self, dtype: Any, op: str, layout: Layout, value: Value) -> Value:
         own = _joined(op, [value(slot) for slot in self.slots(layout)])
