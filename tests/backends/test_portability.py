@@ -5,6 +5,7 @@ import re
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from cases import matrix_tsp
 from ways import needs_cpu
@@ -13,6 +14,8 @@ import jaxopt_search as js
 from experiments import own
 from jaxopt_search import backends
 from jaxopt_search.engine import stepping
+
+HELD = np.arange(4)
 
 
 def annealing(neighborhood, **options):
@@ -41,8 +44,11 @@ def test_costs_that_a_kernel_cannot_compute_are_named():
         (lambda data, order: order.at[data].apply(jnp.negative)[0], "a function at indices"),
         (lambda data, order: jax.lax.bitcast_convert_type(order, jnp.int8)[0, 0], "has the bits"),
         (lambda data, order: jax.lax.reduce(order, 0, lambda a, b: a - b, (0,)), "uses reduce, "),
+        (lambda data, order: jax.jit(lambda row: row @ HELD)(order[:4]), "of shape (4,)"),
     ):
-        assert reason in js.why_not_portable(own.Order(jnp.arange(6), 6, cost), search)
+        why = js.why_not_portable(own.Order(jnp.arange(6), 6, cost), search)
+        assert reason in why
+        assert "<lambda> (test_portability.py:" in why
     large = own.Order(jnp.arange(9000), 9000, lambda data, order: jnp.cumsum(order * data)[-1])
     assert "more than 32768 bytes of arrays" in stepping.why_not_portable(large, search)
 

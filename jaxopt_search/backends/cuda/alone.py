@@ -180,7 +180,7 @@ class Alone:
     def value(self, atom: Any) -> Array:
         if isinstance(atom, Literal):
             aval: Any = atom.aval
-            return number_of(literal(atom.val, aval.dtype), aval.dtype)
+            return number_of(literal(atom.val, aval.dtype), aval.dtype)._replace(shape=aval.shape)
         return self.values[atom]
 
     def run(self, block: Block) -> list[Array]:

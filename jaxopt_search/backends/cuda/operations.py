@@ -290,7 +290,8 @@ def _inline(
     known = dict(zip(jaxpr.invars, arguments, strict=True))
     for var, constant in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
         if np.size(constant) != 1:
-            raise Unportable(f"holds a constant of shape {np.shape(constant)}, expected a leaf")
+            reason = f"holds a constant of shape {np.shape(constant)}, expected a leaf"
+            raise Unportable(reason).at(callers)
         known[var] = Literal(np.asarray(constant), var.aval)
 
     def read(atom: Any) -> Any:
