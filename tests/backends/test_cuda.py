@@ -184,6 +184,13 @@ def read_by_each(i, given, own):
     return memory.store(a, lane, 1000 * i + lane, ALWAYS), memory.store(b, lane, read, ALWAYS)
 
 
+def one_for_all(i, given, own):
+    """Writes a number that each lane has computed by itself, times that of the lane."""
+    a, b = own
+    lane = memory.lanes(WIDE)
+    return memory.store(a, lane, lane * memory.each(lambda b, k: jnp.sum(b) + k, b, i), ALWAYS), b
+
+
 def looped(i, given, own):
     """Writes to what the test of a loop has read when it ended."""
     a, b = own
@@ -209,7 +216,7 @@ def chosen(i, given, own):
 
 @needs_compiler
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("program", [copied, read_by_each, looped, chosen])
+@pytest.mark.parametrize("program", [copied, read_by_each, one_for_all, looped, chosen])
 def test_small_programs(program, num_warps, monkeypatch):
     """What XLA gives, whichever lanes run ahead."""
     own = jnp.tile(jnp.arange(WIDE) // 9, (2, 1)), jnp.tile(jnp.arange(WIDE) * 2, (2, 1))

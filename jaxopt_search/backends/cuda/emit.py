@@ -12,7 +12,6 @@ compared with those since the last one (`_access`), so that portable code needs 
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import math
 import pathlib
@@ -645,7 +644,8 @@ class Emitter:
                 for name, end in zip(made, ends, strict=True):
                     self.put(f"{name}[s] = {end};")
             for result, name in zip(results, made, strict=True):
-                result[layout] = functools.partial("{}[{}]".format, name)
+                place = "0" if layout == UNIFORM else "{}"  # one number is asked for in any slot
+                result[layout] = f"{name}[{place}]".format
         return results
 
     def _read_alone(self, atom: Any) -> Array:
