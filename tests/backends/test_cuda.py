@@ -310,6 +310,28 @@ def _windows(table, k):
     return jax.lax.scatter_add(table, where, jnp.ones((2, 3, 4), jnp.int32) * k, numbers)
 
 
+def batched(read, k):
+    """Likewise, what `vmap` makes of indices, of which each array has its own."""
+    numbers, table, floats = read
+    rows, at = table[:, :12] + k, (numbers[:16] + k) % 15 - 2
+    swapped = jax.vmap(lambda row, i: row.at[i].set(row[i + 1]).at[i + 3].add(k))(rows, at)
+    slices = jax.vmap(lambda row, i: jax.lax.dynamic_slice(row, (i,), (3,)))(rows, at)
+    put = jax.vmap(lambda row, i: jax.lax.dynamic_update_slice(row, row[:3] * k, (i,)))(rows, at)
+    taken = jnp.take_along_axis(rows, (at[:, None] + jnp.arange(12)[None]) % 12, 1)
+    halves = (floats[:16] + k) / 4
+    first, second, _ = jnp.split(numbers, [3, 10])
+    parts = [
+        jnp.sum(swapped * jnp.arange(12)[None]),
+        jnp.sum(slices * jnp.arange(3)[None]),
+        jnp.sum(put * jnp.arange(12)[None]),
+        jnp.sum(taken * jnp.arange(12)[None]),
+        jnp.sum(table.at[k % 9, at].min(k, mode="clip")[k % 9] * jnp.arange(128)),
+        jnp.sum(jnp.round(halves) + halves // 2.5),
+        jnp.sum(jnp.tile(first + k, 3)[:7] * second),
+    ]
+    return tuple(part.astype(jnp.int32) for part in parts)
+
+
 def rare(read, k):
     """Likewise, what hardly anybody writes."""
     numbers, table, _ = read
@@ -329,7 +351,7 @@ def rare(read, k):
 
 
 @needs_compiler
-@pytest.mark.parametrize("program", [plain, rare])
+@pytest.mark.parametrize("program", [plain, batched, rare])
 def test_plain_jax_of_each_lane(program, monkeypatch):
     """Loops, scatters, slices, scans and sums in arrays of a thread's own: what XLA gives."""
     num_lanes = 128

@@ -376,9 +376,9 @@ class Alone:
     def on_gather(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array, indices), (output,), params = inputs, equation.outputs, equation.params
         numbers, sizes, dtype = params["dimension_numbers"], params["slice_sizes"], array.dtype
-        if numbers.operand_batching_dims:
-            raise Unportable("uses indices of several arrays at once")
-        window = [axis for axis in range(len(sizes)) if axis not in numbers.collapsed_slice_dims]
+        several = numbers.operand_batching_dims  # axes of which each entry has indices of its own
+        inner = (*numbers.collapsed_slice_dims, *several)
+        window = [axis for axis in range(len(sizes)) if axis not in inner]
         batch = [axis for axis in range(len(output.shape)) if axis not in numbers.offset_dims]
         is_filled = params["mode"] == GatherScatterMode.FILL_OR_DROP
         fill = params.get("fill_value")
@@ -394,6 +394,8 @@ class Alone:
                 for k, axis in enumerate(numbers.start_index_map)
             }
             where, tests = ["0"] * len(sizes), []
+            for axis, number in zip(several, numbers.start_indices_batching_dims, strict=True):
+                where[axis] = row[number]
             for axis, offset in zip(window, numbers.offset_dims, strict=True):
                 where[axis] = place[offset]
             for axis, start in starts.items():
@@ -414,21 +416,22 @@ class Alone:
     def on_scatter(self, equation: Any, inputs: list[Array]) -> list[Array]:
         (array, indices, updates), params = inputs, equation.params
         numbers, shape, dtype = params["dimension_numbers"], array.shape, array.dtype
-        if params["mode"] == GatherScatterMode.CLIP:
-            raise Unportable("writes at clipped indices")
-        if numbers.operand_batching_dims:
-            raise Unportable("uses indices of several arrays at once")
+        is_clipped = params["mode"] == GatherScatterMode.CLIP
+        several = numbers.operand_batching_dims
         kinds = {"scatter": "", "scatter-max": "Max", "scatter-min": "Min", "scatter-add": "Sum"}
         op = kinds[equation.name]
         if not op and params["update_jaxpr"] is not None:
             raise Unportable("applies a function at indices")
-        if not op and math.prod(updates.shape) <= _FEW_UPDATES and not numbers.update_window_dims:
+        is_by_entry = not (op or is_clipped or several or numbers.update_window_dims)
+        if is_by_entry and math.prod(updates.shape) <= _FEW_UPDATES:
             return [self._updated(numbers, *inputs)]
-        name = self.kept_anew(array)
-        window = [axis for axis in range(len(shape)) if axis not in numbers.inserted_window_dims]
+        name, inner = self.kept_anew(array), (*numbers.inserted_window_dims, *several)
+        window = [axis for axis in range(len(shape)) if axis not in inner]
         with self.loops(updates.shape) as place:
             batch = (axis for axis in range(len(place)) if axis not in numbers.update_window_dims)
             row, where = tuple(place[axis] for axis in batch), ["0"] * len(shape)
+            for axis, number in zip(several, numbers.scatter_indices_batching_dims, strict=True):
+                where[axis] = row[number]
             room = list(shape)  # of where a window fits in
             for axis, offset in zip(window, numbers.update_window_dims, strict=True):
                 where[axis] = place[offset]
@@ -436,6 +439,7 @@ class Alone:
             starts = ["0"] * len(shape)
             for k, axis in enumerate(numbers.scatter_dims_to_operand_dims):
                 index = f"index_of({indices.at((*row, str(k)))})"
+                index = f"clamp(0, {index}, {room[axis] - 1})" if is_clipped else index
                 starts[axis] = self.define(np.int32, index)
                 where[axis] = f"({starts[axis]} + {where[axis]})"
             entry, update = f"{name}[{_flat(tuple(where), shape)}]", updates.at(place)

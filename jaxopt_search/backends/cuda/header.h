@@ -110,7 +110,7 @@ FN double root(double a) { return sqrt(a); }
   FN double name##_of(double a) { return name(a); }
 FLOAT_FUNCTION(exp) FLOAT_FUNCTION(exp2) FLOAT_FUNCTION(log) FLOAT_FUNCTION(log1p)
 FLOAT_FUNCTION(expm1) FLOAT_FUNCTION(floor) FLOAT_FUNCTION(ceil) FLOAT_FUNCTION(sin)
-FLOAT_FUNCTION(cos) FLOAT_FUNCTION(tanh)
+FLOAT_FUNCTION(cos) FLOAT_FUNCTION(tanh) FLOAT_FUNCTION(rint) FLOAT_FUNCTION(round)
 FN float pow_of(float a, float b) { return powf(a, b); }
 FN double pow_of(double a, double b) { return pow(a, b); }
 

@@ -112,6 +112,7 @@ ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
     "copy": "{}",
     "convert_element_type": _conversion,
     "bitcast_convert_type": _bits,
+    "round": lambda eqn: "rint_of({})" if eqn.params["rounding_method"] else "round_of({})",
     "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
     "integer_pow": _power,
 }
@@ -161,11 +162,22 @@ def _padded(x: jax.Array, value: jax.Array, *, padding_config: Any) -> jax.Array
     return x
 
 
+def _tiled(x: jax.Array, *, reps: tuple[int, ...]) -> jax.Array:
+    sizes = [size for pair in zip(reps, x.shape, strict=True) for size in pair]
+    x = lax.broadcast_in_dim(x, sizes, range(1, len(sizes), 2))
+    return x.reshape([times * size for times, size in zip(sizes[::2], sizes[1::2], strict=True)])
+
+
 MADE_OF_OTHERS: dict[str, Callable[..., Any]] = {
     "argmin": functools.partial(_place_of, jnp.min),
     "argmax": functools.partial(_place_of, jnp.max),
     "dot_general": _product,
     "pad": _padded,
+    "split": lambda x, *, sizes, axis: [
+        lax.slice_in_dim(x, sum(sizes[:k]), sum(sizes[: k + 1]), axis=axis)
+        for k in range(len(sizes))
+    ],
+    "tile": _tiled,
     "stack": lambda *arrays, axis: jnp.concatenate(
         [jnp.expand_dims(one, axis) for one in arrays], axis
     ),
