@@ -326,7 +326,8 @@ def batched(read, k):
         jnp.sum(put * jnp.arange(12)[None]),
         jnp.sum(taken * jnp.arange(12)[None]),
         jnp.sum(table.at[k % 9, at].min(k, mode="clip")[k % 9] * jnp.arange(128)),
-        jnp.sum(jnp.round(halves) + halves // 2.5),
+        jnp.sum(jnp.round(halves) + halves // 2.5 + halves**0) + jnp.sum((at - 3) ** 5),
+        jnp.sum((halves % 3 + 1) ** -3 * 10_000),
         jnp.sum(jnp.tile(first + k, 3)[:7] * second),
     ]
     return tuple(part.astype(jnp.int32) for part in parts)

@@ -64,18 +64,6 @@ def _bits(equation: Any) -> str:
     return f"bits_of<{type_of(new.dtype)}>({{}})"
 
 
-def _power(equation: Any) -> str:
-    """Returns the product in the order in which JAX multiplies."""
-    number, text, square = equation.params["y"], "", "{0}"
-    if not 0 < number <= 8:
-        raise Unportable(f"uses integer_pow with exponent {number}")
-    while number:
-        if number & 1:
-            text = f"mul({text}, {square})" if text else square
-        square, number = f"mul({square}, {square})", number >> 1
-    return text
-
-
 def _choice(equation: Any) -> str:
     last = len(equation.inputs) - 1
     if last == 2:
@@ -114,7 +102,6 @@ ELEMENTWISE: dict[str, str | Callable[[Any], str]] = {
     "bitcast_convert_type": _bits,
     "round": lambda eqn: "rint_of({})" if eqn.params["rounding_method"] else "round_of({})",
     "not": lambda eqn: "(!{})" if eqn.outputs[0].aval.dtype == np.bool_ else "(~{})",
-    "integer_pow": _power,
 }
 """C++ of the elements of the operands; some as a function of the equation."""
 
@@ -162,6 +149,17 @@ def _padded(x: jax.Array, value: jax.Array, *, padding_config: Any) -> jax.Array
     return x
 
 
+def _power(x: jax.Array, *, y: int) -> jax.Array:
+    """Returns the product in the order in which JAX multiplies."""
+    number, product = abs(y), None
+    while number:
+        if number & 1:
+            product = x if product is None else lax.mul(product, x)
+        x, number = lax.mul(x, x), number >> 1
+    product = jnp.ones_like(x) if product is None else product
+    return lax.div(jnp.ones_like(x), product) if y < 0 else product
+
+
 def _tiled(x: jax.Array, *, reps: tuple[int, ...]) -> jax.Array:
     sizes = [size for pair in zip(reps, x.shape, strict=True) for size in pair]
     x = lax.broadcast_in_dim(x, sizes, range(1, len(sizes), 2))
@@ -173,6 +171,7 @@ MADE_OF_OTHERS: dict[str, Callable[..., Any]] = {
     "argmax": functools.partial(_place_of, jnp.max),
     "dot_general": _product,
     "pad": _padded,
+    "integer_pow": _power,
     "split": lambda x, *, sizes, axis: [
         lax.slice_in_dim(x, sum(sizes[:k]), sum(sizes[: k + 1]), axis=axis)
         for k in range(len(sizes))
