@@ -63,9 +63,9 @@ def solve_assignment(
     Args:
       costs: [m, n] real numbers, of each agent (row) with each job (column); or a problem that
         `generalized_assignment` returns, and nothing else. To maximize profits, negate them.
-      loads: [m, n] integers from 0 on, how much of each agent's capacity each job takes; or [n],
-        the same of all.
-      capacities: [m] integers from 0 on.
+      loads: [m, n] integers from 0 on, or decimals of up to 6 digits, such as hours: how much of
+        each agent's capacity each job takes; or [n], the same of all.
+      capacities: [m] numbers from 0 on.
       key: an integer seed or a `jax.random.key`.
       max_seconds: seconds of search, as in `solve`; 10 if no limit is given.
       target: end once a cost is at most this.

@@ -25,6 +25,7 @@ from jaxopt_search.problems.host import Original
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Scan
 
+_DIGITS, _ROUNDING = 6, 1e-13  # of decimals, and what they are off by as floats
 _STEPS, _FIRST_STEP, _SHRINK = 300, 0.3, 0.98
 """Of the subgradient method; the first in units of the mean range of costs by the mean load."""
 
@@ -229,14 +230,15 @@ def generalized_assignment(
 
     Args:
       costs: [m, n] real numbers, of each agent (row) with each job (column), as in the OR-Library.
-      loads: [m, n] integers from 0 on, how much of each agent's capacity each job takes.
-      capacities: [m] integers from 0 on.
+      loads: [m, n] integers from 0 on, or decimals of up to 6 digits, such as hours: how much of
+        each agent's capacity each job takes.
+      capacities: [m] numbers from 0 on.
       dtype: `"float32"` to give up exactness if an integer instance is too large for int32.
       best_known: the best-known cost, for `Result.gap`.
 
     Raises:
-      ValueError: for a wrong shape, NaN, infinity, negative or fractional loads and capacities, or
-        numbers too large.
+      ValueError: for a wrong shape, NaN, infinity, negative loads and capacities, loads of more
+        digits, or numbers too large.
       TypeError: for entries that are not real numbers.
 
     Example:
@@ -250,7 +252,11 @@ def generalized_assignment(
     capacities = real_array(capacities, "capacities")
     check_shape(loads, "loads", costs.shape, " as costs has")
     check_shape(capacities, "capacities", costs.shape[:1])
-    loads, capacities = _amounts(loads, "loads"), _amounts(capacities, "capacities")
+    for name, amounts in {"loads": loads, "capacities": capacities}.items():
+        matrix_input.refuse_first(amounts, ~np.isfinite(amounts), name)
+        if amounts.min() < 0:
+            raise ValueError(f"{name} hold {amounts.min()}, expected numbers from 0 on")
+    loads, capacities, parts = _whole(loads, capacities)
     is_exact = matrix_input.has_exact_costs(dtype, "costs", costs)
     costs = costs.astype(np.int64 if is_exact else np.float64)
     total = sum(map(int, loads.max(axis=0)))
@@ -278,7 +284,7 @@ def generalized_assignment(
             f" reach {max(most, change):.6g}, expected below {limit:.6g}; {hint}"
         )
     refuse_orphans()
-    exact = _Exact(costs, loads, capacities, fixed, penalty)
+    exact = _Exact(costs, loads, capacities, fixed, penalty, parts)
     host = Original(
         cost=exact.cost,
         check=functools.partial(check_vector, np.full(n, m, np.int32)),
@@ -306,16 +312,18 @@ def _matrix(values: Any, name: str) -> np.ndarray:
     return matrix
 
 
-def _amounts(values: np.ndarray, name: str) -> np.ndarray:
-    """Returns int64, at least 0."""
-    matrix_input.refuse_first(values, ~np.isfinite(values), name)
-    wrong = (values < 0) | (values != np.floor(values))
-    if wrong.any():
-        where = tuple(np.argwhere(wrong)[0].tolist())
-        text = ",".join(map(str, where))
-        raise ValueError(f"{name}[{text}] is {values[where]}, expected integers from 0 on")
-    # Above 2**53, float64 holds no fractions; what does not fit is refused with the sums.
-    return np.minimum(values, 2.0**62 if values.dtype.kind == "f" else 2**62).astype(np.int64)
+def _whole(loads: np.ndarray, capacities: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Returns loads and capacities as int64, in parts of a unit, and how many parts it has.
+
+    What is left of a capacity beside whole parts takes no load.
+    """
+    for parts in (10**digits for digits in range(_DIGITS + 1)):
+        counted, room = loads * parts, np.floor(capacities * (parts * (1 + _ROUNDING)))
+        if (np.abs(counted - np.rint(counted)) <= _ROUNDING * counted).all():
+            # What does not fit is refused with the sums.
+            whole = (np.minimum(np.rint(each), 2.0**53) for each in (counted, room))
+            return *(each.astype(np.int64) for each in whole), parts
+    raise ValueError(f"loads have more than {_DIGITS} digits behind the point; round them up")
 
 
 def _total(values: np.ndarray, is_exact: bool) -> int | float:
@@ -323,13 +331,17 @@ def _total(values: np.ndarray, is_exact: bool) -> int | float:
 
 
 class _Exact(NamedTuple):
-    """Costs of solutions on the host: matrices [m, n], capacities [m], and what overload costs."""
+    """Costs of solutions on the host: matrices [m, n], capacities [m], what overload costs.
+
+    Loads are in parts of a unit, of which it has `parts`.
+    """
 
     costs: np.ndarray
     loads: np.ndarray
     capacities: np.ndarray
     fixed: Any
     penalty: Any
+    parts: int
 
     def cost(self, solution: np.ndarray) -> int | float:
         """Returns the cost in full, penalties included."""
@@ -340,7 +352,7 @@ class _Exact(NamedTuple):
     def remaining(self, solution: np.ndarray) -> str:
         """Says why a solution is not feasible; "" if it is."""
         overload = self._overload(solution)
-        return f"an overload of {overload} remains" if overload else ""
+        return f"an overload of {overload / self.parts:g} remains" if overload else ""
 
     def _overload(self, solution: np.ndarray) -> int:
         loads = self.loads[solution, np.arange(len(solution))]

@@ -62,6 +62,16 @@ def test_a_move_that_reduces_the_overload_pays():
     assert at[1] < at[0]
 
 
+@pytest.mark.parametrize("unit", [0.1, 0.25, 1e-6])
+def test_loads_may_be_decimals(unit):
+    """Such as hours: the same solutions are feasible, whatever is left beside whole parts."""
+    (costs, loads, capacities), x = instance(), solutions()
+    problem = js.generalized_assignment(costs, loads * unit, (capacities + 0.001) * unit)
+    over = np.array([in_full((costs, loads, capacities), one)[1] for one in x])
+    np.testing.assert_array_equal(costs_of(problem, x) <= problem.host.max_feasible, over == 0)
+    assert problem.host.remaining(x[0]) == f"an overload of {over[0] * unit:g} remains"
+
+
 def test_bounds_are_proven():
     """Exact up to int32, and refused beyond, where floats serve."""
     loads, capacities = [[1, 0], [0, 1]], [0, 1]
@@ -89,7 +99,11 @@ def test_bounds_are_proven():
         (lambda: js.generalized_assignment([1], ONES, [1, 1]), "costs has shape (1,)"),
         (lambda: js.generalized_assignment(ONES, ONES[:, :2], [1, 1]), "loads has shape (2, 2)"),
         (lambda: js.generalized_assignment(ONES * np.nan, ONES, [1, 1]), "costs[0,0] is NaN"),
-        (lambda: js.generalized_assignment(ONES, -ONES, [1, 1]), "loads[0,0] is -1, expected"),
+        (lambda: js.generalized_assignment(ONES, -ONES, [1, 1]), "loads hold -1, expected"),
+        (
+            lambda: js.generalized_assignment(ONES, ONES / 3, [1, 1]),
+            "loads have more than 6 digits",
+        ),
         (lambda: js.generalized_assignment(ONES * 1e38, ONES, [1, 1]), "multiply by a constant"),
     ],
 )
