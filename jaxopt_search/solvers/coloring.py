@@ -33,7 +33,7 @@ _OF_ONE = ("target", "initial", "state", "checkpoint", "resume")  # options for 
 
 def solve_coloring(
     graph: Any,
-    colors: int | None = None,
+    num_colors: int | None = None,
     key: Any = 0,
     *,
     fixed: Any = None,
@@ -43,7 +43,7 @@ def solve_coloring(
 ) -> Result:
     """Returns a coloring of a graph in which no edge joins equal colors, by memetic tabu search.
 
-    Without `colors`, it starts from the greedy coloring of Brelaz, "New methods to color the
+    Without `num_colors`, it starts from the greedy coloring of Brelaz, "New methods to color the
     vertices of a graph", 1979, and asks for one color less again and again, until no coloring is
     found in the time that is left, or the colors are as few as the vertices of a clique that it
     knows. Tabu search moves vertices in conflict, as TabuCol does: Hertz, de Werra, "Using tabu
@@ -53,22 +53,22 @@ def solve_coloring(
 
     Args:
       graph: as `graph_coloring` takes it.
-      colors: how many colors; None for as few as are found.
+      num_colors: how many colors; None for as few as are found.
       key: an integer seed or a `jax.random.key`.
-      fixed: as in `graph_coloring`; with `colors`.
+      fixed: as in `graph_coloring`; with `num_colors`.
       num_vertices: likewise, for edges.
       max_seconds: seconds of search, in all; 10 if neither this nor `max_steps` is given.
       options: the other arguments of `solve`, such as `devices`, by default all, and `exchange`,
         None for none; `max_steps` is for each number of colors. The default of `num_searches` on
         each device is 8 on a CPU, and on a GPU 264, less for large graphs, down to 132. What a run
-        starts from, `target`, 0 by default, and checkpoints, only with `colors`.
+        starts from, `target`, 0 by default, and checkpoints, only with `num_colors`.
 
     Returns:
       A `Result`; `x` is [n] int32, the color of each vertex. Of fewer and fewer colors, the last
       run that found a coloring.
 
     Raises:
-      ValueError, TypeError: as `graph_coloring` and `solve`; for what takes `colors` without them.
+      ValueError, TypeError: as `graph_coloring` and `solve`; for what needs `num_colors`, without.
 
     Example:
       >>> import jaxopt_search as js
@@ -77,13 +77,13 @@ def solve_coloring(
       (0, np.int32(5))
     """
     options["max_seconds"] = max_seconds
-    if colors is not None:
-        problem = graph_coloring(graph, colors, fixed=fixed, num_vertices=num_vertices)
+    if num_colors is not None:
+        problem = graph_coloring(graph, num_colors, fixed=fixed, num_vertices=num_vertices)
         options = _with_defaults({"target": 0} | options, problem)
         return solve(problem, _search(), key, **options)
     for name, value in {"fixed": fixed, **{name: options.get(name) for name in _OF_ONE}}.items():
         if value is not None:
-            raise ValueError(f"{name} is given without colors, expected how many there are")
+            raise ValueError(f"{name} is given without num_colors, expected how many there are")
     first = graph_coloring(graph, 1, num_vertices=num_vertices)
     coloring, clique = greedy_coloring(first)
     most = int(coloring.max()) + 1

@@ -65,5 +65,5 @@ def test_what_takes_a_number_of_colors(tmp_path):
     assert 0 < result.fun <= 60 and result.success
     given = {"fixed": [[0, 1]], "target": 1, "checkpoint": tmp_path / "run.npz"}
     for name, value in given.items():
-        with refuses(ValueError, f"{name} is given without colors"):
+        with refuses(ValueError, f"{name} is given without num_colors"):
             js.solve_coloring(graph, **{name: value})
