@@ -504,7 +504,7 @@ def stack_of_assignments(
 
 
 def matrices_of(problems: list[QAP], capacity: int) -> tuple[QAP, np.ndarray]:
-    """Returns instances as the devices get them, and of each a constructed assignment, [B, capacity]."""
+    """Returns instances as the devices get them, and a start of each, [B, capacity]."""
 
     def with_room(problem: QAP) -> tuple[QAP, np.ndarray]:
         # NumPy's, until a device gets them.
