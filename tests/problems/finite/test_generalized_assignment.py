@@ -104,7 +104,11 @@ def test_bounds_are_proven():
             lambda: js.generalized_assignment(ONES, ONES / 3, [1, 1]),
             "loads have more than 6 digits",
         ),
-        (lambda: js.generalized_assignment(ONES * 1e38, ONES, [1, 1]), "multiply by a constant"),
+        (lambda: js.generalized_assignment(ONES * 1e38, ONES, [1, 1]), "multiply costs by a"),
+        (
+            lambda: js.generalized_assignment(ONES, ONES * 999.000001, [1, 1]),
+            "loads to fewer digits",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(make, text):
