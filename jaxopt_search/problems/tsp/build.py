@@ -95,7 +95,7 @@ def as_tsp(
         return tsp(data, dtype=dtype, forbidden=forbidden)
     if metric is None and shape == (2, 2):
         numbers = real_array(data, "data")
-        if numbers.any() and not numbers.diagonal().any():
+        if np.array_equal(numbers == 0, np.eye(2)):
             raise ValueError(
                 "data has shape (2, 2) and zeros on the diagonal, which may be coordinates or"
                 " distances; expected metric='EUCLID' or 'MATRIX' to say which"
