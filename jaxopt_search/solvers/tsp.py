@@ -186,9 +186,9 @@ def solve_tsp(
         `datasets`, or a `TSP`. Or coordinates of B instances, to be solved at once: [B, n, 2], or
         a list of arrays [n, 2], whose sizes may differ; they start from all n * n distances, which
         takes long for more than some thousand cities. A [2, 2] array is two cities by their
-        coordinates; refused is one with zeros on the diagonal only, which may be distances, and a [3, 3]
-        array that is neither symmetric nor of one value on the diagonal, which may be places in
-        space.
+        coordinates. Refused is one with zeros on the diagonal only, which may be distances, and a
+        [3, 3] array that is neither symmetric nor of one value on the diagonal, which may be places
+        in space.
       key: an integer seed or a `jax.random.key`.
       start: the city that a tour or path begins at; None for any.
       end: for a path in place of a closed tour, the city that it ends at, or `"free"` for any.
