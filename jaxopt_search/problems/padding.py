@@ -19,6 +19,7 @@ from jax.core import Tracer
 
 from jaxopt_search.checks import check_count, check_shape
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.matrix_input import on_device
 from jaxopt_search.types import Problem
 
@@ -50,11 +51,13 @@ class SizedProblem(Problem):
     Attributes:
       capacity: the length of solutions: the size of the instance, or more.
       num_entries: [] int32, that size, if there is room for more; else None.
+      host: the instance as it was given.
     """
 
     space = "permutation"
     capacity: int
     num_entries: jax.Array | None
+    host: Original
 
     @property
     def n(self) -> Any:
@@ -83,8 +86,9 @@ class SizedProblem(Problem):
         solution = jnp.asarray(solution)
         if self.num_entries is not None and solution.shape != (self.capacity,):
             if not isinstance(self.num_entries, Tracer):
-                n, host = int(self.num_entries), self.host
-                if host is None or host.as_given is None or solution.shape != (n - 1,):  # a path
+                n = int(self.num_entries)
+                # A path is told without the city that joins its ends.
+                if self.host.as_given is None or solution.shape != (n - 1,):
                     check_shape(solution, "solution", (n,))
             solution = filled(solution, self.capacity)
         check_shape(solution, "solution", (self.capacity,))

@@ -68,7 +68,8 @@ def solve_coloring(
       run that found a coloring.
 
     Raises:
-      ValueError, TypeError: as `graph_coloring` and `solve`; for what needs `num_colors`, without.
+      ValueError, TypeError: as `graph_coloring` and `solve`; if what needs `num_colors` is given
+        without it.
 
     Example:
       >>> import jaxopt_search as js

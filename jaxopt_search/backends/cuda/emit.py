@@ -584,8 +584,6 @@ class Emitter:
     def on_store(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         buffer, *rest = equation.inputs
         layout, storage = natural(rest[0]), self._buffer(buffer)
-        if storage.is_constant:
-            raise Unportable("writes to what is only read")
         index, value, where = (self.get(atom, _like(atom, layout)) for atom in rest)
         is_one = layout == UNIFORM
         self._access(storage, True, "one" if is_one else self._key(rest[0], layout, rest[2]))
@@ -600,6 +598,8 @@ class Emitter:
         return [self._written(storage)]
 
     def _written(self, storage: _Storage) -> _Part:
+        if storage.is_constant:
+            raise Unportable("writes to what is only read")
         if BARRIER_AFTER_WRITES:
             self.barrier()
         self._versions[storage] += 1
@@ -608,8 +608,6 @@ class Emitter:
     def on_copy_buffer(self, equation: Equation, layouts: list[Layout]) -> list[Any]:
         to, source, where = equation.inputs
         storage, other = self._buffer(to), self._buffer(source)
-        if storage.is_constant:
-            raise Unportable("writes to what is only read")
         condition = self.get(where, UNIFORM)(0)
         self._access_all([(other, False, "in turn"), (storage, True, "in turn")])
         size = math.prod(to.aval.shape)

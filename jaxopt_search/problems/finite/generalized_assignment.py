@@ -261,11 +261,10 @@ def generalized_assignment(
     costs = costs.astype(np.int64 if is_exact else np.float64)
     total = sum(map(int, loads.max(axis=0)))
     most = max(total, int(loads.sum(axis=1, dtype=object).max()))
-    way_out = "divide loads by a constant" if parts == 1 else "round loads to fewer digits"
     if most > MAX_INT32 // 2:
-        of = "" if parts == 1 else f" parts of 1/{parts}"
         raise ValueError(
-            f"loads sum to {most}{of}, expected up to {MAX_INT32 // 2}, for int32; {way_out}"
+            f"loads sum to {most} parts of 1 / {parts}, expected up to {MAX_INT32 // 2}, for int32;"
+            " round them to fewer digits, or divide by a constant"
         )
     capacities = np.minimum(capacities, MAX_INT32 // 2)  # there is room for all either way
     (m, n), dtype = costs.shape, jnp.int32 if is_exact else jnp.float32
@@ -281,7 +280,6 @@ def generalized_assignment(
     limit = MAX_INT32 if is_exact else MAX_FLOAT32 / 8
     if max(most, change, largest) >= limit:
         hint = "use a problem of dtype='float32'" if is_exact else "multiply costs by a constant"
-        hint = hint if parts == 1 else f"{way_out}, or {hint}"
         raise ValueError(
             f"costs from {low:.6g} to {high:.6g} and penalties for an overload of up to {overload}"
             f" reach {max(most, change):.6g}, expected below {limit:.6g}; {hint}"

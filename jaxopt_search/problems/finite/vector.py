@@ -16,6 +16,7 @@ from jaxopt_search.backends import loops, memory, random
 from jaxopt_search.backends.memory import load, store
 from jaxopt_search.checks import check_shape
 from jaxopt_search.problems import permutation
+from jaxopt_search.problems.host import Original
 from jaxopt_search.problems.padding import list_room, with_room
 from jaxopt_search.pytrees import pytree, static
 from jaxopt_search.types import Tallied, VectorProblem
@@ -41,6 +42,8 @@ def random_vector(key: jax.Array, domain_sizes: jax.Array) -> jax.Array:
 class FiniteProblem(VectorProblem):
     """What the library's problems on vectors share; a base class."""
 
+    host: Original
+
     @property
     def is_trivial(self) -> bool:
         """Whether there is only one solution."""
@@ -48,8 +51,8 @@ class FiniteProblem(VectorProblem):
 
     def cost(self, solution: jax.Array) -> jax.Array:
         """Returns the cost in full, [] int32 or float32; float32 where neither holds all costs."""
-        solution, is_whole = jnp.asarray(solution), self.host is None or self.host.as_given is None
-        hint = "" if is_whole else ", variables that were not eliminated"
+        solution = jnp.asarray(solution)
+        hint = "" if self.host.as_given is None else ", variables that were not eliminated"
         check_shape(solution, "solution", self.domain_sizes.shape, hint)
         return self.cost_in_full(self.device_cost(solution))
 

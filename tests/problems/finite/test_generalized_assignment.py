@@ -107,7 +107,7 @@ def test_bounds_are_proven():
         (lambda: js.generalized_assignment(ONES * 1e38, ONES, [1, 1]), "multiply costs by a"),
         (
             lambda: js.generalized_assignment(ONES, ONES * 999.000001, [1, 1]),
-            "loads to fewer digits",
+            "parts of 1 / 1000000, exp",
         ),
     ],
 )
